@@ -880,6 +880,22 @@ TEST(AsyncClasses, OneClassIsTheExactNetwork) {
   }
 }
 
+// Two kinds that are alike are one: their cycle, and how many updates a cycle sees.
+TEST(AsyncClasses, KindsThatAreAlikeAreOne) {
+  ServerPaths<double> paths = Paths(5, 1);
+  paths.update = Milliseconds(30.0) / kMessage;
+  AsyncWork<double> work = Computing(0.4);
+  work.spread = 0.1;
+  const AsyncServers<double> one = AsynchronousServers(paths, work, kMessage);
+  const AsyncServers<double> two =
+      UnequalServers<double>(paths, {2, work}, {3, work}, kMessage, nullptr);
+  EXPECT_NEAR(two.cycle / one.cycle, 1, 1e-9);
+  EXPECT_NEAR(two.staleness_sd / one.staleness_sd, 1, 1e-9);
+  // By hand: 40 ms of compute, two transfers of 80 ms and 30 ms differ, for each of 5 x 4 pairs.
+  const double variance = 0.04 * 0.04 + 2 * 0.08 * 0.08 + 0.03 * 0.03;
+  EXPECT_NEAR(two.staleness_sd, std::sqrt(20 * variance) / one.cycle.si(), 1e-9);
+}
+
 TEST(AsyncClasses, TwoClassesAgainstTheExactAnalysis) {
   double worst = 0;
   for (const std::array<int, 2> workers : {std::array{1, 1}, {2, 1}, {3, 3}, {1, 6}, {6, 6}}) {

@@ -18,6 +18,7 @@
 
 #include "data/record/machine.h"
 #include "data/workloads/catalog.h"
+#include "model/exchange/async_step.h"
 #include "model/exchange/exchange.h"
 #include "model/exchange/growth.h"
 #include "model/exchange/sharding.h"
@@ -1631,6 +1632,16 @@ TEST(Step, ALoneAsynchronousWorkerByHand) {
       hand.Micro() + 2 * (hand.Calls() + 20e-6 + 100e6 * hand.WorkerHop()) + 0.5e-3 + 0.6e-3,
       1e-12);
   EXPECT_EQ(step.straggler_wait.si(), 0);
+}
+
+// Four micro-steps of 0.5 s that spread by 40 % each, on their own: 0.4 s of 2 s.
+TEST(Step, MicroStepsOfAnAsynchronousWorkerSpreadIndependently) {
+  StepFacts facts = Facts(PlanOf(Strategy::kPsAsync, {1, 1}));
+  facts.accumulation_steps = 4;
+  const AsyncWork<double> work =
+      internal::WorkOf<double>(facts, Seconds(0.5), Seconds(0.3), Duration<>(), 0.4, Duration<>());
+  EXPECT_NEAR((work.forward + work.backward).si(), 2, 1e-12);
+  EXPECT_NEAR(((work.forward + work.backward) * work.spread).si(), 0.4, 1e-12);
 }
 
 // ---- What holds it back.

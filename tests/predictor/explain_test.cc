@@ -569,6 +569,13 @@ TEST(Explain, EveryOptionHasItsFormula) {
       checker.Check(wide.Explain(plan));
     }
   }
+  // A device alone on its node keeps one of its two cards busy.
+  for (const Strategy strategy : kStrategies) {
+    SCOPED_TRACE(std::string("alone on its node, ") + StrategyName(strategy));
+    Plan plan = PlanOf(strategy);
+    plan.placement = {1, 1, 1};
+    checker.Check(wide.Explain(plan));
+  }
   Workload message = *FindWorkload("resnet50");
   message.communication_only = true;
   Cluster few = many;
@@ -580,6 +587,28 @@ TEST(Explain, EveryOptionHasItsFormula) {
   }
   std::cout << checker.formulas.size() << " formulas of " << checker.names.size()
             << " terms, worst relative difference " << checker.worst << "\n";
+}
+
+const ExplainedTerm& TermNamed(const Explanation& explanation, const std::string& name) {
+  const auto found = std::find_if(explanation.terms.begin(), explanation.terms.end(),
+                                  [&](const ExplainedTerm& term) { return term.name == name; });
+  if (found == explanation.terms.end()) throw std::runtime_error("no term " + name);
+  return *found;
+}
+
+// A bound makes workers wait for each other where their queues alone are the shorter cycle, too.
+TEST(Explain, ABoundIsToldWhereWorkersSeldomMeet) {
+  Plan plan = PlanOf(Strategy::kPsAsync);
+  plan.server.staleness_bound = 2;
+  const Explanation explanation = MakePredictor().Explain(plan);
+  const ExplainedTerm& free = TermNamed(explanation, "a worker's cycle that never waits");
+  ASSERT_LT(InputOf(free, "C_q"), InputOf(free, "C_0"));
+  const double share = ToSi(
+      TermNamed(explanation, "share of the cycles that end as a synchronous step does").result);
+  EXPECT_GT(share, 0);
+  const ExplainedTerm& cycle = TermNamed(explanation, "a worker's cycle");
+  EXPECT_EQ(InputOf(cycle, "f"), share);
+  EXPECT_GT(ToSi(cycle.result), ToSi(free.result)) << "who waits is slower";
 }
 
 TEST(Explain, ElasticitiesAreWhatTheFacadeDoes) {
