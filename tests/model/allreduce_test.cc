@@ -357,6 +357,24 @@ TEST(Segments, LimitsOfTheRate) {
       14 * std::pow(1 + std::pow(8.0 / 14, 8), 0.125), 1e-9);
 }
 
+// 4 MiB at 125 MB/s and 20 ms. Between two, four segments of 1 MiB, each with half a round trip, and
+// nothing besides. Among four, segments of half a MiB, one and a half times all eight, two of them a
+// round trip, hardly rounded, and two round trips for all.
+TEST(Segments, RingByHand) {
+  const DataRate<> line = GigabitsPerSecond(1.0);
+  const Duration<> round_trip = Milliseconds(20.0);
+  const DataSize<> message = Mebibytes(4.0);
+  const double mebibyte_ms = 1048576 / 125e3;
+  EXPECT_NEAR(SegmentedRingAllreduce(2, line, round_trip, message).Time(message).in(kMilliseconds),
+              4 * (mebibyte_ms + 10), 1e-9);
+  const SyncCost<double> four = SegmentedRingAllreduce(4, line, round_trip, message);
+  EXPECT_NEAR(four.per_call.in(kMilliseconds), 40, 1e-9);
+  const double pair = (mebibyte_ms / 2 + 20) / 2;
+  EXPECT_NEAR((four.per_byte * message).in(kMilliseconds),
+              1.5 * 8 * pair * std::pow(1 + std::pow(mebibyte_ms / 2 / pair, 8), 0.125), 1e-9);
+  EXPECT_EQ(SegmentedRingAllreduce(1, line, round_trip, message).Time(message).si(), 0);
+}
+
 RC_GTEST_PROP(SegmentsProperty, MoreRateOrLessWaitingNeverHurts, ()) {
   const int w = *Whole(2, 9);
   const DataRate<> line = BytesPerSecond(*LogUniform(1e5, 1e11));

@@ -114,6 +114,14 @@ TEST_P(Exchanges, GrowAsTheirCost) {
   EXPECT_EQ(paces.steady.per_byte, terms.cost.per_byte);
   EXPECT_GE(exchange.Room(question).si(), 0);
   EXPECT_LE(exchange.Room(question).si(), terms.backward.si());
+  if (facts.buckets->size() > 1) {
+    EXPECT_GT(exchange.Room(question).si(), 0);
+  }
+  // What is exchanged after several whole steps has no backward pass to hide behind.
+  Plan rare = plan;
+  rare.local_steps = 4;
+  const GrowthQuestion rarely{rare, strategy(), terms, *facts.buckets, facts.gradient};
+  EXPECT_EQ(exchange.Room(rarely).si(), 0);
 }
 
 TEST_P(Exchanges, AreExplained) {

@@ -216,6 +216,9 @@ RC_GTEST_PROP(LimitsProperty, TheLawsAreTheCosts, ()) {
       const double expected = (cost.per_call * 3.0 + cost.per_byte * kGradient).si();
       // One worker costs nothing, as a difference of numbers of at most seconds.
       RC_ASSERT(std::abs(growth.Time(w).si() - expected) <= kRounding * expected + 1e-13);
+      // Every fourth step.
+      RC_ASSERT(std::abs(growth.Times(0.25).Time(w).si() - expected / 4) <=
+                kRounding * expected + 1e-13);
     }
   }
 }
@@ -243,6 +246,22 @@ RC_GTEST_PROP(LimitsProperty, TheLawsOfMergingServersAreTheirCosts, ()) {
   for (int w = 1; w < 200; w += 7) {
     RC_ASSERT(Same(ServerGrowth(servers).At(w), ServerCost(servers, w)));
   }
+}
+
+// 8 workers and 2 servers of 10 Gbit/s, of 100 MB: a phase takes 320 ms, and 40 ms where the network
+// adds up or copies. A quarter of one phase is seen: of the pull, or of the push alone that the
+// network adds up, behind which the pull goes on.
+TEST(Limits, AQuarterOfOnePhaseIsSeenByHand) {
+  ServerPaths<double> servers = Paths(8);
+  const auto milli = [&](bool added_up, bool copied) {
+    servers.in_network_aggregation = added_up;
+    servers.multicast = copied;
+    return (ServerGrowth(servers, 1, 0.25).At(8).per_byte * kGradient).in(kMilliseconds);
+  };
+  EXPECT_NEAR(milli(false, false), 320 + 80, 1e-9);
+  EXPECT_NEAR(milli(true, false), 10 + 320, 1e-9);
+  EXPECT_NEAR(milli(false, true), 320 + 10, 1e-9);
+  EXPECT_NEAR(milli(true, true), 40 + 10, 1e-9);
 }
 
 RC_GTEST_PROP(LimitsProperty, TheLawOfColocatedServersIsTheirCost, ()) {

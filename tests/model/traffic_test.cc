@@ -279,6 +279,18 @@ TEST(TrafficOfTheAlgorithm, HelpersOfEveryNumber) {
   }
 }
 
+// 5 helpers of 3 machines sum everything: each machine sends its 6000 bytes and gets as many back,
+// a fifth of them by each helper.
+TEST(Traffic, MoreHelpersThanMachines) {
+  const Traffic traffic = Count(Strategy::kBytePs, OneEach(3), 6000, 5);
+  EXPECT_NEAR(traffic.total.si(), 2 * 3 * 6000, kToTheByte);
+  EXPECT_NEAR(traffic.per_worker.si(), 6000, kToTheByte);
+  ASSERT_TRUE(traffic.per_server && traffic.server_in && traffic.server_out);
+  for (const DataSize<>& bytes : {*traffic.per_server, *traffic.server_in, *traffic.server_out}) {
+    EXPECT_NEAR(bytes.si(), 3 * 6000 / 5.0, kToTheByte);
+  }
+}
+
 TEST(TrafficOfTheAlgorithm, ColocatedServers) {
   for (const Placement& placement : Placements()) {
     for (int n = 1; n <= static_cast<int>(placement.size()); ++n) {
@@ -368,6 +380,22 @@ TEST(Traffic, MulticastAndAggregationOfColocatedServers) {
     EXPECT_EQ(alone.per_worker.si(), 0);
     EXPECT_EQ(alone.per_server->si(), 0);
   }
+}
+
+// Two nodes whose two workers add up first: each server exchanges its half with one other node.
+TEST(Traffic, NodesThatAddUpFirstAreOneWorkerEach) {
+  Plan plan;
+  plan.strategy = Strategy::kPsSync;
+  plan.placement = {2, 2};
+  plan.servers = 2;
+  plan.server.colocated = true;
+  plan.server.local_aggregation = true;
+  const Traffic traffic = CountTraffic(plan, Bytes(1200.0));
+  EXPECT_EQ(traffic.transfers, 4);
+  EXPECT_EQ(traffic.per_worker.si(), 600);
+  EXPECT_EQ(traffic.server_in->si(), 600);
+  EXPECT_EQ(traffic.server_out->si(), 600);
+  EXPECT_EQ(traffic.total.si(), 2 * 1200);
 }
 
 TEST(Traffic, MoreColocatedServersThanNodes) {
