@@ -511,8 +511,8 @@ TEST(WorkloadCatalog, ElementwiseWorkIsSmall) {
   }
 }
 
-// In Keras, v1 clips behind its first convolution and both of each of 13 blocks; v2 behind the first
-// and the last, 17 depthwise convolutions and 16 expansions.
+// In Keras, v1 clips behind its first convolution and behind both of each of 13 blocks; v2 behind
+// the first and the last, 17 depthwise convolutions and 16 expansions.
 TEST(WorkloadCatalog, MobileNetsClipAtSix) {
   for (const auto& [name, expected] : {std::pair("mobilenet", 27), {"mobilenet_v2", 35}}) {
     int clipped = 0;
@@ -527,8 +527,8 @@ TEST(WorkloadCatalog, MobileNetsClipAtSix) {
   }
 }
 
-// 12 heads of 64 features on 384 tokens: each score is a product over 64 and is scaled; the weighted
-// sums are as many products, and nothing else.
+// 12 heads of 64 features on 384 tokens: each score is a product over 64 and is scaled; the
+// weighted sums are as many products, and nothing else.
 TEST(WorkloadCatalog, ScoresAreScaledProducts) {
   const Workload bert = Find("bert_base");
   const double scores = 12.0 * 384 * 384;

@@ -357,9 +357,9 @@ TEST(Segments, LimitsOfTheRate) {
       14 * std::pow(1 + std::pow(8.0 / 14, 8), 0.125), 1e-9);
 }
 
-// 4 MiB at 125 MB/s and 20 ms. Between two, four segments of 1 MiB, each with half a round trip, and
-// nothing besides. Among four, segments of half a MiB, one and a half times all eight, two of them a
-// round trip, hardly rounded, and two round trips for all.
+// 4 MiB at 125 MB/s and 20 ms. Between two, four segments of 1 MiB, each with half a round trip,
+// and nothing besides. Among four, segments of half a MiB, one and a half times all eight, two of
+// them a round trip, hardly rounded, and two round trips for all.
 TEST(Segments, RingByHand) {
   const DataRate<> line = GigabitsPerSecond(1.0);
   const Duration<> round_trip = Milliseconds(20.0);

@@ -248,9 +248,9 @@ RC_GTEST_PROP(LimitsProperty, TheLawsOfMergingServersAreTheirCosts, ()) {
   }
 }
 
-// 8 workers and 2 servers of 10 Gbit/s, of 100 MB: a phase takes 320 ms, and 40 ms where the network
-// adds up or copies. A quarter of one phase is seen: of the pull, or of the push alone that the
-// network adds up, behind which the pull goes on.
+// 8 workers and 2 servers of 10 Gbit/s, of 100 MB: a phase takes 320 ms, and 40 ms where the
+// network adds up or copies. A quarter of one phase is seen: of the pull, or of the push alone that
+// the network adds up, behind which the pull goes on.
 TEST(Limits, AQuarterOfOnePhaseIsSeenByHand) {
   ServerPaths<double> servers = Paths(8);
   const auto milli = [&](bool added_up, bool copied) {
