@@ -197,6 +197,19 @@ TEST(Memory, BetweenWhatRanAndWhatDidNotFitNothingIsKnown) {
   EXPECT_EQ(verdict(81), MemoryVerdict::kOutOfMemory);
 }
 
+// What is left beside two workers that accumulate, who need 400 bytes and four times the gradients,
+// and beside the one that did not fit, who needs twice the gradients.
+TEST(Memory, RoomOfASampleByHand) {
+  const Workload workload = SmallWorkload();
+  const auto ran = ActivationsThatFitted(workload, 8, Bytes(kFixed + 400 + 4 * 360 + 8 * 1000));
+  ASSERT_TRUE(ran.has_value());
+  EXPECT_NEAR(ran->si(), 1000 * (1 - 1e-9), 1e-9);
+  const auto failed =
+      ActivationsThatDidNotFit(workload, MakePlan(1, 8), Bytes(kFixed + 400 + 2 * 360 + 8 * 1000));
+  ASSERT_TRUE(failed.has_value());
+  EXPECT_NEAR(failed->si(), 1000 * (1 + 1e-9), 1e-9);
+}
+
 TEST(Memory, NothingIsToldOfActivationsWhereTheModelAloneIsTooLarge) {
   const Workload workload = SmallWorkload();
   EXPECT_FALSE(ActivationsThatFitted(workload, 8, Mebibytes(1024.0)).has_value());
