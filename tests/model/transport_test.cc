@@ -278,6 +278,20 @@ TEST(BarrierWait, ByHand) {
   EXPECT_DOUBLE_EQ(barrier.loss.si(), LimitsOfFlow(path).loss.si() * amplified);
 }
 
+// The same with timers of a second, t = 29.6 ms: in a message of one segment each of the seven other
+// flows may run into one, 7 x 0.06^2; in one of 400 segments 1.4342 x 0.06 / 20 of them do.
+TEST(BarrierWait, TimersByHand) {
+  constexpr double kNormal = 1.4342002;
+  Path<double> path = MakePath(kGigabit, 0.1, 0.06);
+  path.timeout = Seconds(1.0);
+  const auto amplified = [&](double segments) {
+    return BarrierAmplification(path, Barrier<double>{Bytes(segments * kSegmentBytes), 8});
+  };
+  const double one = std::hypot(kNormal * 0.01 / std::sqrt(1.06), 0.0252);
+  EXPECT_NEAR(amplified(1), 1 + one / 0.0296, 1e-7);
+  EXPECT_NEAR(amplified(400), 1 + kNormal * std::hypot(0.002, 0.003) / 0.0296, 1e-7);
+}
+
 // The slowest of w simulated messages, against the formula without recovery and timers.
 TEST(BarrierWait, AgreesWithSimulatedWindows) {
   constexpr int kFlows = 8;
