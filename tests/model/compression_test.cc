@@ -346,6 +346,15 @@ TEST(PowerSgd, FactorsByHand) {
             (std::vector<double>{32 * 9}));
 }
 
+// Three gates of 50 in place of four, so that its matrices have 150 rows.
+TEST(PowerSgd, AGruHasThreeGates) {
+  const Workload network = NetworkOf({
+      LayerOf(RecurrentOp{RecurrentCell::kGru, 8, 100, 50, 1}, {150 * 100, 150 * 50, 150, 150}),
+  });
+  EXPECT_EQ(SentFloats(network, 4, Mebibytes(1024.0)),
+            (std::vector<double>{150 + 150, 4.0 * (150 + 150), 4.0 * (100 + 50)}));
+}
+
 TEST(PowerSgd, KnowsTheShapesOfAllNetworks) {
   for (const std::string& name : WorkloadNames()) {
     const Workload network = *FindWorkload(name);
