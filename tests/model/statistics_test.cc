@@ -13,6 +13,7 @@
 #include "model/statistics/f_distribution.h"
 #include "model/statistics/noise_scale.h"
 #include "model/statistics/normal.h"
+#include "model/statistics/scatter.h"
 #include "tests/model/support.h"
 
 namespace stepcast {
@@ -53,6 +54,26 @@ TEST(FDistribution, TailsAreThoseOfTheTables) {
     EXPECT_NEAR(TailOfF(row.f, row.n, row.m) / row.tail, 1, row.m < 6 ? 0.2 : 0.06)
         << row.n << ", " << row.m;
   }
+}
+
+// ---- Scatter.
+
+// Of five distances the third is in the middle, 0.67449 standard deviations of a normal law away;
+// what is known beforehand counts for ten rows.
+TEST(ScatterOf, ByHand) {
+  const double middle = 0.6744897501960817;
+  EXPECT_NEAR(ScatterOf({{5}, {1}, {3}, {2}, {4}}, 0.5, 0), 3 / middle * std::sqrt(5.0 / 15), 1e-6);
+  EXPECT_NEAR(ScatterOf({{9}, {2}, {1, 3}}, 0.5, 0), 1 / middle * std::sqrt(5.0 / 15), 1e-6);
+  EXPECT_NEAR(ScatterOf({{5}, {1}, {3}, {2}, {4}}, 0.9, 0), 5 / 1.6448536269514722 / std::sqrt(3.0),
+              1e-6);
+  EXPECT_NEAR(ScatterOf({{0}, {0}}, 0.5, 0.6), 0.6 * std::sqrt(10.0 / 12), 1e-12);
+  EXPECT_DOUBLE_EQ(ScatterOf({}, 0.5, 0.1), 0.1);
+}
+
+// 0.7 + 0.3 x 11 is 4.
+TEST(RepeatFactor, ByHand) {
+  EXPECT_DOUBLE_EQ(RepeatFactor(1), 1);
+  EXPECT_DOUBLE_EQ(RepeatFactor(11), 2);
 }
 
 // ---- Gradient descent that runs.

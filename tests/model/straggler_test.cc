@@ -271,6 +271,18 @@ TEST(RankQuantile, OfTheLargestIsTheRootOfQ) {
   }
 }
 
+// The shortest of w times has w times the rate; and ln 2, which half of all exceed, is exceeded by at
+// most three of five with 1 - 6/32.
+TEST(RankQuantile, OfExponentialTimesInTheLowerHalfByHand) {
+  for (const int w : {2, 12, 1000}) {
+    for (const double q : {0.05, 0.5, 0.95, 0.99}) {
+      const double first = -std::log(1 - q) / w;
+      EXPECT_NEAR(ExponentialRankQuantile(q, w, w - 1), first, 1e-12 * first) << w << " " << q;
+    }
+  }
+  EXPECT_NEAR(ExponentialRankQuantile(26.0 / 32, 5, 3), std::log(2.0), 1e-12);
+}
+
 TEST(RankQuantile, RisesWithTheWorkersAndFallsWithTheBackup) {
   for (const double q : {0.05, 0.5, 0.95, 0.99}) {
     for (int w = 2; w < 200; ++w) {
