@@ -152,6 +152,11 @@ TEST(Discrepancy, AWorkloadThatRanOnFewWorkersIsLessCertainThanTheCluster) {
   EXPECT_DOUBLE_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 1}), 3) << "3/4 of four";
   plan.placement = Placement(8, 1);
   EXPECT_DOUBLE_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 1}), 2.25);
+  // Beyond both: two doublings of the cluster, and 3/4 of the two that others have shown more.
+  range.max_devices_per_node = 4;
+  plan.placement = Placement(16, 4);
+  EXPECT_DOUBLE_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 4}), 2 + 0.75 * 2);
+  EXPECT_DOUBLE_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 16}), 2);
 }
 
 }  // namespace

@@ -1144,6 +1144,30 @@ TEST(Step, ANamedHostsRoundTripAndLossAreFacts) {
   EXPECT_EQ(link().rtt, Milliseconds(2.0));
 }
 
+// Who waits for the worst of several hosts waits in the largest crowd, beside the largest copy,
+// whichever host has them and in whatever order the file lists them.
+TEST(Step, TheLargestCrowdOfTheNamedHostsCounts) {
+  const Host busy = {"busy", {.others = 3.0, .background = MegabitsPerSecond(100.0)}};
+  const Host quiet = {"quiet", {.others = 1.0, .background = MegabitsPerSecond(300.0)}};
+  const DataSize<> gradient = Megabytes(1.0);
+  Plan plan = MakePlan({1, 1}, Strategy::kRing);
+  for (const std::vector<Host>& hosts :
+       {std::vector<Host>{busy, quiet}, std::vector<Host>{quiet, busy}}) {
+    Cluster cluster;
+    cluster.link.others = 2.0;
+    cluster.hosts = hosts;
+    const auto link = [&](const std::vector<std::string>& named) {
+      plan.hosts = named;
+      return MakeStepFacts(cluster, plan, Message(gradient), OneBucket(gradient)).link;
+    };
+    EXPECT_EQ(link({"quiet", "busy"}).others, 3.0);
+    EXPECT_EQ(link({"quiet", "busy"}).background, MegabitsPerSecond(300.0));
+    EXPECT_EQ(link({"quiet", "unknown"}).others, 2.0);
+    EXPECT_EQ(link({"busy", "unknown"}).others, 3.0);
+    EXPECT_EQ(link({"unknown", "stranger"}).others, 2.0);
+  }
+}
+
 // RDMA takes both ends.
 TEST(Step, OneHostWithoutRdmaHasAllSpeakTcp) {
   Cluster cluster;
