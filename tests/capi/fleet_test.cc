@@ -207,6 +207,24 @@ TEST(CapiFleet, NamesItsJobs) {
   EXPECT_EQ(stepcast_online_rows(other.get()), 1);
 }
 
+// A job that is removed is not one that has ended: the next one begins without what it has seen.
+TEST(CapiFleet, ForgetsWhatARemovedJobHasTaught) {
+  const FleetHandle fleet = NewFleet();
+  Fleet cpp(FittedCluster());
+  const auto facts = FittedCluster().device_facts;
+  ObserveSteps(AddJob(fleet, "a", "mlp_mnist"),
+               cpp.Add("a", *FindWorkload("mlp_mnist"), facts).get(), 1);
+  const FleetHandle ended = NewFleet();
+  ExpectWorks([&](char** error) {
+    return stepcast_fleet_import(ended.get(), Exported(fleet).get(), error);
+  });
+  ASSERT_EQ(stepcast_fleet_end(ended.get(), "a", nullptr), STEPCAST_OK);
+  ASSERT_EQ(stepcast_fleet_remove(fleet.get(), "a", nullptr), STEPCAST_OK);
+  cpp.Remove("a");
+  EXPECT_STREQ(Exported(fleet).get(), FormatFleetRecord(cpp.Export()).c_str());
+  EXPECT_STRNE(Exported(fleet).get(), Exported(ended).get());
+}
+
 TEST(CapiFleet, AJobOutlivesIt) {
   OnlineHandle job;
   {
