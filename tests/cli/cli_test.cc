@@ -127,6 +127,48 @@ TEST(Man, WhatStaysAsItIsEndsBeforeTheNextSection) {
   EXPECT_GT(examples, 5);
 }
 
+// A value that may be left out belongs to its option, and any other stands apart.
+TEST(Man, AnOptionalValueIsPartOfItsOption) {
+  const std::string page = Stepcast({"man", "predict"}).out;
+  for (const char* item :
+       {"\n\\fB\\-\\-multicast\\fR\\fI[=yes|no]\\fR\n", "\n\\fB\\-\\-workers\\fR \\fIN\\fR\n"}) {
+    EXPECT_NE(page.find(item), std::string::npos) << item;
+  }
+}
+
+// fish offers files where the value is one (-F), and nothing but words elsewhere (-f).
+TEST(Completion, FishOffersFilesWhereTheValueIsOne) {
+  const std::string script = Stepcast({"completion", "fish"}).out;
+  const auto line_of = [&](const std::string& command, const std::string& option) {
+    const std::string head =
+        "complete -c stepcast -n '__fish_seen_subcommand_from " + command + "' -l " + option + " ";
+    const std::size_t at = script.find(head);
+    EXPECT_NE(at, std::string::npos) << head;
+    return at == std::string::npos ? "" : script.substr(at, script.find('\n', at) - at);
+  };
+  EXPECT_TRUE(line_of("evaluate", "runs").ends_with("' -r -F"));
+  EXPECT_TRUE(line_of("evaluate", "group-by").ends_with("' -r -f"));
+  EXPECT_NE(line_of("predict", "strategy").find("' -r -f -a '"), std::string::npos);
+  EXPECT_NE(line_of("predict", "cluster").find("' -r -F -a '"), std::string::npos) << "or a name";
+}
+
+// The first of LC_ALL, LC_CTYPE and LANG that is set decides about lines and blocks.
+TEST(Terminal, TheLanguageOfTheEnvironmentDecides) {
+  const auto is_ascii = [](const Words& variables) {
+    const std::string out =
+        Stepcast(kPredict + Words{"--workers", "2"}, {.variables = variables}).out;
+    EXPECT_FALSE(out.empty());
+    return std::all_of(out.begin(), out.end(),
+                       [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  };
+  EXPECT_TRUE(is_ascii({}));
+  EXPECT_FALSE(is_ascii({"LANG=en_US.UTF-8"}));
+  EXPECT_FALSE(is_ascii({"LANG=C", "LC_CTYPE=en_US.UTF-8"}));
+  EXPECT_TRUE(is_ascii({"LANG=en_US.UTF-8", "LC_CTYPE=C"}));
+  EXPECT_FALSE(is_ascii({"LANG=C", "LC_CTYPE=C", "LC_ALL=en_US.UTF-8"}));
+  EXPECT_TRUE(is_ascii({"LANG=en_US.UTF-8", "LC_CTYPE=en_US.UTF-8", "LC_ALL=C"}));
+}
+
 TEST(Help, ListsAllCommands) {
   for (const char* word : {"--help", "-h", "help"}) {
     const ProcessResult result = Stepcast({word});
@@ -893,6 +935,26 @@ TEST(Lists, WorkloadsAndMachines) {
   EXPECT_TRUE(found);
 }
 
+// Four nodes of four, and sixteen.
+TEST(Machines, TheTableCountsAllDevices) {
+  const std::string table = Stepcast({"machines"}).out;
+  EXPECT_TRUE(std::regex_search(table, std::regex("\n *gce-t4 +4 +16 +t4 "))) << table;
+  EXPECT_TRUE(std::regex_search(table, std::regex("\n *aws-g4dn-12xlarge +16 +64 +t4 "))) << table;
+}
+
+// A name with the ending of a file is one of the folder.
+TEST(Machines, AFileNeedsNoFolderInItsName) {
+  const TempFolder folder;
+  for (const char* name : {"own.yaml", "own.yml", "own.json"}) {
+    folder.Write(name,
+                 "{\"name\": \"mine\", \"device\": \"t4\", \"nodes\": 3, "
+                 "\"devices_per_node\": 2}\n");
+    const ProcessResult result = Stepcast({"machines", name}, {.folder = folder.path()});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_NE(result.out.find("\nnodes: 3\n"), std::string::npos) << result.out;
+  }
+}
+
 // ---- sweep.
 
 const Words kSweep = {"sweep",    "--cluster",     "gce-t4", "--workload",
@@ -1188,6 +1250,38 @@ TEST(Explain, TextNamesFormulasAndParameters) {
     EXPECT_NE(result.out.find(words), std::string::npos) << words << "\n" << result.out;
   }
   ExpectError({"explain", "--cluster", "gce-t4", "--workload", "resnet50"}, {"--local-batch"});
+}
+
+// Three runs leave many values to their priors: the table has no room for all that JSON says of it.
+TEST(Explain, TextCallsAFitWeakWhereThePriorDecided) {
+  const TempFolder folder;
+  const std::string fitted = folder.Path("fitted.yaml");
+  ASSERT_EQ(
+      Stepcast({"calibrate", "--cluster", "ufrgs-tupi", "--runs", kFitRuns, "--output", fitted})
+          .exit_code,
+      0);
+  const Words explain = {"explain",       "--cluster", fitted,        "--workload", "resnet50",
+                         "--local-batch", "128",       "--placement", "1-1"};
+  const std::string text = Stepcast(explain).out;
+  // Whether a row of the table begins and ends so.
+  const auto has_row = [&](const std::string& name, const std::string& words) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.rfind("  " + name + " ", 0) == 0 && line.ends_with(" " + words)) return true;
+    }
+    return false;
+  };
+  int weak = 0;
+  for (const Json& parameter : JsonOf(explain).at("parameters")) {
+    const std::string name = parameter.at("name");
+    if (parameter.at("origin") == "fitted, but the prior decided") {
+      ++weak;
+      EXPECT_TRUE(has_row(name, "weak fit")) << name << "\n" << text;
+    } else if (parameter.at("origin") == "fitted") {
+      EXPECT_TRUE(has_row(name, "fitted")) << name << "\n" << text;
+    }
+  }
+  EXPECT_GT(weak, 0);
 }
 
 TEST(Models, ListsTheCatalogue) {
