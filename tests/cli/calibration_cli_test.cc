@@ -531,5 +531,19 @@ TEST(EvaluateCommand, NamesTheFirstOfManyHosts) {
                       {" on h0+h1+h2+h3+h4+h5+h6+h7+h8+h9+... (1,190 more), ring"});
 }
 
+// A dozen runs are shown one by one, and of more the scores alone.
+TEST(EvaluateCommand, ShowsTheRowsOfADozenRuns) {
+  const TempFolder folder;
+  std::string runs = kHeader;
+  for (int i = 1; i <= 13; ++i) {
+    runs += "resnet50,t4,1,0,none,32,0." + std::to_string(770 + i) + "\n";
+    const std::string text = program::Stepcast({"evaluate", "--cluster", "gce-t4", "--runs",
+                                                folder.Write("runs.csv", runs)})
+                                 .out;
+    EXPECT_NE(text.find("in 90 % interval"), std::string::npos) << text;
+    EXPECT_EQ(text.find("771 ms") != std::string::npos, i <= 12) << i << "\n" << text;
+  }
+}
+
 }  // namespace
 }  // namespace stepcast
