@@ -152,6 +152,48 @@ TEST(ImportNumbers, OfATrace) {
   EXPECT_EQ(printed.at("calls"), calls);
 }
 
+// Of what belongs to no layer the five that took longest are told, the longest first.
+TEST(ImportNumbers, OfATraceInWordsTheLongestFirst) {
+  std::string events;
+  const auto add = [&](const std::string& name, int thread, int start, int duration,
+                       const std::string& more = "") {
+    events += fmt::format(
+        R"({}{{"ph": "X", "cat": "cpu_op", "name": "{}", "pid": 7, "tid": {}, "ts": {}, )"
+        R"("dur": {}, "args": {{{}}}}})",
+        events.empty() ? "" : ",\n", name, thread, start, duration, more);
+  };
+  add("aten::relu", 1, 10, 20,
+      R"("Sequence number": 5, "Fwd thread id": 0, )"
+      R"("Input Dims": [[4, 6]], "Input type": ["float"])");
+  // Neither in the order of their names nor in that of their times.
+  const std::pair<const char*, int> others[] = {{"aten::sort", 300},        {"aten::topk", 50},
+                                                {"aten::cumsum", 250},      {"aten::unique", 350},
+                                                {"aten::multinomial", 100}, {"aten::nonzero", 200},
+                                                {"aten::bincount", 150}};
+  int start = 1000;
+  for (const auto& [name, duration] : others) {
+    add(name, 1, start, duration);
+    start += 400;
+  }
+  add("autograd::engine::evaluate_function: ReluBackward0", 2, 5000, 60,
+      R"("Sequence number": 5, "Fwd thread id": 1)");
+  const TempFolder folder;
+  const std::string trace = folder.Write(
+      "trace.json",
+      "{\"schemaVersion\": 1, \"deviceProperties\": [], \"traceEvents\": [\n" + events + "\n]}\n");
+  const ProcessResult result =
+      Stepcast({"import", "kineto", trace, "--output", folder.Path("p.jsonl")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("stepcast: no layer: 350 us of aten::unique\n"
+                            "stepcast: no layer: 300 us of aten::sort\n"
+                            "stepcast: no layer: 250 us of aten::cumsum\n"
+                            "stepcast: no layer: 200 us of aten::nonzero\n"
+                            "stepcast: no layer: 150 us of aten::bincount\n"
+                            "stepcast: and 2 more: --json lists them\n"),
+            std::string::npos)
+      << result.err;
+}
+
 // ---- Links.
 
 TEST(ImportNumbers, OfEachKindOfLog) {

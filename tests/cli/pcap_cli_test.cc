@@ -9,10 +9,12 @@
 #include <sys/time.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <regex>
 #include <thread>
 
 #include "tests/microbench/network_lab.h"
@@ -292,6 +294,26 @@ TEST_F(PcapCli, AStepIsForecastByItsMedian) {
   const Json forecast = JsonOf(Words{"predict"} + plan);
   EXPECT_EQ(json["model"]["p50_s"], forecast["quantiles"]["p50_s"]);
   EXPECT_NE(forecast["quantiles"]["p50_s"], forecast["step_time_s"]);
+}
+
+// Steps that last as long as the middle of those that are forecast are not off at all.
+TEST_F(PcapCli, TheTableComparesTheMiddleOfTheSteps) {
+  const Words plan = {"--device",      "t4", "--workload",  "resnet50",
+                      "--workers",     "2",  "--bandwidth", "100 Gbit/s",
+                      "--local-batch", "64", "--strategy",  "ps-sync",
+                      "--servers",     "1"};
+  const Json forecast = JsonOf(Words{"predict"} + plan);
+  const double middle = forecast["quantiles"]["p50_s"];
+  ASSERT_GT(std::abs(middle / forecast["step_time_s"].get<double>() - 1), 1e-4);
+  ASSERT_LT(middle, 9);
+  const std::string steps = folder_.Write(
+      "steps.csv", "step,begin_s,end_s\n0,1769860800," + std::to_string(1769860800 + middle) +
+                       "\n1,1769860810," + std::to_string(1769860810 + middle) + "\n");
+  const ProcessResult result = Stepcast(
+      Words{"import", "pcap", capture_, "--steps", steps, "--address", "server=10.0.0.9"} + plan);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(std::regex_search(result.out, std::regex("\n *step time .* [+-]0\\.00 %\n")))
+      << result.out;
 }
 
 TEST_F(PcapCli, EveryNumberOfAFlowIsItsOwn) {

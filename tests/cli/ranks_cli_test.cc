@@ -99,6 +99,8 @@ TEST(RanksCli, Text) {
   ExpectText(Ranks(files),
              {"2 of 2 ranks on GPUs, nccl: 2 steps, ProfilerStep#4 to 5", "exposed communication",
               "waited for", "all_reduce", "Float", "1 MiB", "rank 1 is waited for the longest"});
+  // Each of two ranks sends its message once: 1 MiB in 260 us, 2000 bytes in 150 us.
+  ExpectText(Ranks(files), {" 32.3 Gbit/s\n", " 107 Mbit/s\n"});
   ExpectText(Ranks({files[1]}), {"1 of 2 ranks", "there is no trace of rank 0"});
   ExpectText(Ranks(RankSamples(folder, "without-marks")),
              {"whole trace", "no steps are marked (ProfilerStep#N)"});
@@ -108,6 +110,28 @@ TEST(RanksCli, Text) {
   ExpectText(Ranks(RankSamples(folder, "not-understood")),
              {"not understood or left out: messages whose elements are not whole numbers (2 in 2 "
               "traces"});
+}
+
+// The same two ranks, of four: in each of the two steps two collectives are compared.
+TEST(RanksCli, WhatIsComparedInPartIsSaid) {
+  const TempFolder folder;
+  Words files = RankSamples(folder, "two-ranks-of-nccl");
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    std::string text = FileContent(files[i]);
+    for (const auto& [two, four] : {std::pair("\"world_size\": 2", "\"world_size\": 4"),
+                                    std::pair("\"Group size\": 2", "\"Group size\": 4"),
+                                    std::pair("[0, 1]", "[0, 1, 2, 3]")}) {
+      for (std::size_t at = text.find(two); at != std::string::npos; at = text.find(two, at + 1)) {
+        text.replace(at, std::string(two).size(), four);
+      }
+    }
+    files[i] = folder.Write(fmt::format("of_four{}.json", i), text);
+  }
+  ExpectText(Ranks(files), {"2 of 4 ranks", "there is no trace of ranks 2",
+                            "4 collectives compared without all ranks of the group"});
+  EXPECT_EQ(JsonOf(Ranks(files)).at("compared_in_part"), 4);
+  const std::string whole = Stepcast(Ranks(RankSamples(folder, "two-ranks-of-nccl"))).out;
+  EXPECT_EQ(whole.find("compared without"), std::string::npos) << whole;
 }
 
 // What is written is read by calibrate.
