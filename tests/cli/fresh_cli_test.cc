@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -96,11 +97,28 @@ TEST_F(FreshCli, OneCommandMeasuresFitsAndJudges) {
   EXPECT_NE(again.out.find("cluster: fitted.yaml"), std::string::npos) << again.out;
   EXPECT_EQ(ReadRuns(folder_.Path("fresh/runs.csv")).size(), 4U);
   EXPECT_EQ(ReadRuns(folder_.Path("fresh/judged.csv"))[0].step_time.si(), judged[0].step_time.si());
+
+  // A run on more hosts than there are is none, which the exit code says behind all that follows.
+  std::ofstream(folder_.Path("fresh/wanted.csv"))
+      << "workload,device,placement,servers,strategy,local_batch,step_time_s\n"
+         "mlp_mnist,t4,1,0,none,8,STEP_TIME\n"
+         "mlp_mnist,t4,1-1,0,ring,4,STEP_TIME\n"
+         "mlp_mnist,t4,1-1-1,0,ring,8,STEP_TIME\n";
+  const ProcessResult in_part = Both({});
+  EXPECT_EQ(in_part.exit_code, 1) << in_part.err;
+  EXPECT_NE(in_part.err.find("stage 8 of 8"), std::string::npos) << in_part.err;
+  EXPECT_EQ(ReadRuns(folder_.Path("fresh/runs.csv")).size(), 2U);
 }
 
 // What was measured with other options is set aside, and an answer of an earlier call is none.
 TEST_F(FreshCli, OtherOptionsMeasureAnew) {
-  ASSERT_EQ(Both({"--json"}).exit_code, 0);
+  // What another command has left under the same name is not this one's.
+  std::filesystem::create_directory(folder_.Path("fresh"));
+  folder_.Write("fresh/wanted.csv", "of another\n");
+  folder_.Write("fresh/stages.json", R"({"wanted": "stepcast plan of another"})");
+  const ProcessResult first = Both({"--json"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_NE(first.err.find("stage 2 of 8: stepcast plan"), std::string::npos) << first.err;
   const std::vector<stepcast::Run> before = ReadRuns(folder_.Path("fresh/runs.csv"));
   asked_steps_ = "5";
   const ProcessResult result = Both({});
