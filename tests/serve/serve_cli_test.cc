@@ -444,6 +444,23 @@ TEST(ServeProgram, WarnsOfOtherMachines) {
   EXPECT_TRUE(serve.Says("can be reached from other machines")) << serve.errors();
 }
 
+TEST(WatchMetrics, WarnOfOtherMachines) {
+  const TempFolder folder;
+  const std::string log =
+      folder.Write("train.log", "Epoch: [0][0/99]\tTime  0.400 ( 0.400)\tLoss 6.9 (6.9)\n");
+  const auto told = [&](const std::string& address) {
+    return RunProcess({STEPCAST_PROGRAM, "watch", log, "--for", "0 s", "--cluster", "gce-t4",
+                       "--workload", "resnet50", "--workers", "8", "--local-batch", "32",
+                       "--metrics", address})
+        .err;
+  };
+  const std::string all = told("0.0.0.0:0");
+  EXPECT_NE(all.find("/metrics answers, other machines too, without password\n"), std::string::npos)
+      << all;
+  const std::string own = told("127.0.0.1:0");
+  EXPECT_NE(own.find("/metrics answers\n"), std::string::npos) << own;
+}
+
 TEST(ServeProgram, RefusesWhatMakesNoSense) {
   const struct {
     std::vector<std::string> words;
