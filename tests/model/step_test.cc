@@ -960,6 +960,21 @@ TEST(Step, HelpersHelpUpToTheNodes) {
   EXPECT_NEAR(transfer(8) / transfer(0), 8.0 / 14, 1e-9) << "m/B against 2 (w-1)/w m/B";
 }
 
+// Flows of TCP collide where all nodes send to all; cards keep the line.
+TEST(Step, CardsLoseNothingInAMesh) {
+  Parameters whole = PriorCluster();
+  whole.si[kMeshShare] = 1;
+  Parameters half = whole;
+  half.si[kMeshShare] = 0.5;
+  Plan plan = MakePlan({1, 1, 1}, Strategy::kBytePs, 2);
+  plan.link.bandwidth = GigabitsPerSecond(1.0);
+  Plan slower = plan;
+  slower.link.bandwidth = GigabitsPerSecond(0.5);
+  EXPECT_DOUBLE_EQ(Total(plan, half), Total(slower, whole));
+  plan.link.transport = Transport::kRdma;
+  EXPECT_EQ(Total(plan, half), Total(plan, whole));
+}
+
 // Hosts and links so fast that flows, or their window, decide.
 Parameters FastHosts() {
   Parameters cluster = PriorCluster();
