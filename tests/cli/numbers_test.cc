@@ -1378,6 +1378,33 @@ TEST(Numbers, DistancesAreDoublingsRoundedUp) {
   EXPECT_EQ(groups, expected);
 }
 
+// Where compute is long enough a round trip is what keeps a plan from using its devices.
+TEST(Numbers, OfTheRoundTripThatReachesAUtilisation) {
+  const Lab lab;
+  Plan plan;
+  plan.placement = {2, 2};
+  plan.strategy = Strategy::kRing;
+  plan.local_batch = 256;
+  plan.link.bandwidth = GigabitsPerSecond(100.0);
+  plan.link.rtt = Milliseconds(5.0);
+  const InverseAnswers inverse = AnswerInverseQuestions(lab.predictor, plan, 2, 8);
+  const Json printed = JsonOf({"limits", "--cluster", lab.file, "--workload", "vgg16",
+                               "--placement", "2-2", "--strategy", "ring", "--local-batch", "256",
+                               "--bandwidth", "100 Gbit/s", "--rtt", "5 ms", "--most-workers", "8"})
+                           .at("inverse")
+                           .at("reaches");
+  ASSERT_EQ(printed.size(), inverse.reaches.size());
+  int told = 0;
+  for (std::size_t i = 0; i < inverse.reaches.size(); ++i) {
+    const std::optional<Duration<>>& rtt = inverse.reaches[i].rtt;
+    ASSERT_EQ(printed.at(i).at("rtt_ms").is_null(), !rtt) << i;
+    if (!rtt) continue;
+    ++told;
+    EXPECT_TRUE(Same(printed.at(i).at("rtt_ms"), rtt->in(kMilliseconds))) << printed.at(i);
+  }
+  EXPECT_GT(told, 0);
+}
+
 // The scores of a group are those of a file that has its runs alone, stopped ones among them.
 TEST(Numbers, OfEachGroupOfAnEvaluation) {
   const Lab lab;
