@@ -1247,6 +1247,22 @@ TEST(MostLocalBatch, IsAllWhereNothingTells) {
       << "no plan has more";
 }
 
+// Without layers nobody knows whether a step fits, as activations are not counted; of a model that
+// is too large by itself everybody does.
+TEST(CompiledPlan, KnowsNoMemoryWithoutLayers) {
+  Workload curve = *FindWorkload("resnet50");
+  curve.layers.clear();
+  Cluster cluster = CalibratedCluster(PlausibleTruth());
+  cluster.calibration->range.local_batch.clear();  // a batch that has run fits
+  const Plan plan = AllreducePlan({1, 1}, 16);
+  const auto verdict = [&](const Workload& workload, DataSize<> memory) {
+    return CompiledPlan(Predictor(cluster, workload, T4(memory)), plan).Memory(QueryOf(plan));
+  };
+  EXPECT_EQ(verdict(curve, Gibibytes(16.0)), MemoryVerdict::kUnknown);
+  EXPECT_EQ(verdict(*FindWorkload("resnet50"), Gibibytes(16.0)), MemoryVerdict::kFits);
+  EXPECT_EQ(verdict(curve, Mebibytes(1.0)), MemoryVerdict::kOutOfMemory);
+}
+
 TEST(MostLocalBatch, IsNothingWhereNothingFits) {
   Workload network = *FindWorkload("resnet50");
   const Cluster cluster = CalibratedCluster(PlausibleTruth());

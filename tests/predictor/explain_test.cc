@@ -23,6 +23,7 @@
 #include "model/step/parameter_specs.h"
 #include "predictor/explanation.h"
 #include "predictor/predictor.h"
+#include "tests/calibrate/synthetic_runs.h"
 
 namespace stepcast {
 namespace {
@@ -657,6 +658,20 @@ TEST(Explain, TheMostInfluentialComesFirst) {
     EXPECT_EQ(p.log_sd > 0, p.origin != Origin::kStated || is_rate) << p.value.symbol;
     EXPECT_FALSE(p.meaning.empty()) << p.value.symbol;
   }
+}
+
+// What was fitted is as uncertain as the calibration says, in ln(value).
+TEST(Explain, FittedValuesHaveTheirStandardErrors) {
+  constexpr double kLogSd = 0.04;
+  const Predictor predictor(CalibratedCluster(PlausibleTruth(), kLogSd), *FindWorkload("resnet50"),
+                            std::nullopt);
+  int fitted = 0;
+  for (const ExplainedParameter& p : predictor.Explain(PlanOf(Strategy::kRing)).parameters) {
+    if (p.origin != Origin::kFitted) continue;
+    ++fitted;
+    EXPECT_NEAR(p.log_sd, kLogSd, 1e-12) << p.value.symbol;
+  }
+  EXPECT_GT(fitted, 3);
 }
 
 // The samples that arrive are told as a rate, and where no step waits for them nothing else is.

@@ -13,6 +13,7 @@
 #include "predictor/diagnose/text.h"
 #include "predictor/search/one_worker.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
 
 namespace stepcast {
 namespace {
@@ -348,6 +349,26 @@ TEST(Values, AreWrittenAsWhatTheyAre) {
   EXPECT_EQ(internal::ValueText(Measurement::Rate({}, 1), 1.25e9), "10 Gbit/s");
   EXPECT_EQ(internal::ValueText(Measurement::RoundTrip({}), 2e-3), "2 ms");
   EXPECT_EQ(internal::ValueText(Measurement::Step({}, {}), 2), "2 s");
+}
+
+// The rate that links should have is known where somebody states it or runs have told it.
+TEST(Values, ARateThatNobodyStatesIsSaidToBeTaken) {
+  const Hypothesis link{Cause::kLink};
+  CauseSize size;
+  size.value = 2;  // Gbit/s
+  const auto text = [&](const Predictor& predictor, const Plan& plan) {
+    return internal::SizeText(link, link, size, Forecaster(predictor, plan, {}), plan, {});
+  };
+  const Predictor fitted = PredictorOf(PlausibleTruth());
+  const Predictor unknown(SyntheticCluster(), *FindWorkload("resnet50"), T4());
+  Plan plan = BasePlan();
+  EXPECT_EQ(text(fitted, plan), "the links behave like ones of 2 Gbit/s, where 9 Gbit/s are known");
+  const std::string taken = text(unknown, plan);
+  EXPECT_NE(taken.find(" are taken, as nobody states them"), std::string::npos) << taken;
+  EXPECT_EQ(taken.find("known"), std::string::npos) << taken;
+  plan.link.bandwidth = GigabitsPerSecond(5.0);
+  EXPECT_EQ(text(unknown, plan),
+            "the links behave like ones of 2 Gbit/s, where 5 Gbit/s are known");
 }
 
 // ---- Weighed by arithmetic: where the step tells nothing, priors are left, and single probes.

@@ -270,6 +270,18 @@ TEST(Payoff, IsTheLeastThatPays) {
   }
 }
 
+TEST(Payoff, IsSaidWithItsGlobalBatch) {
+  Plan plan = On(BasePlan(), 8);  // of 32 samples each
+  plan.accumulation_steps = 2;
+  Payoff payoff;
+  EXPECT_EQ(PayoffText(payoff, plan), "");
+  payoff.accumulation_steps = 5;
+  EXPECT_EQ(PayoffText(payoff, plan), "5 micro-steps accumulated (a global batch of 1,280)");
+  payoff.bandwidth = GigabitsPerSecond(25.0);
+  EXPECT_EQ(PayoffText(payoff, plan),
+            "links of 25 Gbit/s or more, or 5 micro-steps accumulated (a global batch of 1,280)");
+}
+
 // Micro-steps that are accumulated keep a buffer: where it does not fit, none pay.
 TEST(Payoff, AccumulatesNothingThatDoesNotFit) {
   Device device;

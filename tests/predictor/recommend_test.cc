@@ -515,6 +515,25 @@ TEST(Recommend, CountsWhatItLeavesOut) {
   EXPECT_TRUE(of_all[2] && of_all[3]);
 }
 
+// Each reason says how it was measured.
+TEST(Recommend, SaysWhyItLeavesOut) {
+  RecommendOutcome outcome;
+  outcome.out_of_memory = 1;
+  outcome.over_global_batch = 2;
+  outcome.no_better = 3;
+  outcome.little_gain = 4;
+  RecommendOptions options;
+  options.tolerance = 0.075;
+  options.most_global_batch = 640;
+  std::vector<std::string> reasons;
+  for (const LeftOut& reason : ReasonsLeftOut(outcome, options)) reasons.push_back(reason.reason);
+  EXPECT_EQ(reasons,
+            (std::vector<std::string>{
+                "out of memory", "more than the global batch of 640",
+                "no better than another of no larger global batch, or than half of the best",
+                "better by at most 7.5 %, with a larger global batch"}));
+}
+
 // Of compression and shares each pair is tried, or counted as one that cannot be.
 TEST(Recommend, CountsWhatDoesNotGoTogether) {
   RecommendOptions options;
