@@ -631,6 +631,31 @@ TEST(MetricsText, CountsPlansReloadsAndRequests) {
   }
 }
 
+TEST(MetricsText, EachCountIsItsOwn) {
+  Metrics metrics;
+  metrics.plans = 11;
+  metrics.observed = 12;
+  metrics.changes = 13;
+  metrics.reloads = 14;
+  metrics.failed_reloads = 15;
+  metrics.in_flight = 16;
+  metrics.connections = 17;
+  metrics.refused_connections = 18;
+  metrics.closed_for_others = 19;
+  metrics.timeouts = 20;
+  metrics.failures = 21;
+  const std::string text = metrics.Text(22, 23, 24);
+  for (const char* line :
+       {"plans_total 11", "observed_steps_total 12", "changes_total 13",
+        "reloads_total{outcome=\"done\"} 14", "reloads_total{outcome=\"failed\"} 15",
+        "in_flight 16", "connections 17", "connections_refused_total 18",
+        "connections_closed_for_others_total 19", "timeouts_total 20", "failures_total 21",
+        "snapshot 22", "compiled_plans 23", "jobs 24"}) {
+    EXPECT_NE(text.find("\nstepcast_" + std::string(line) + "\n"), std::string::npos)
+        << text << "lacks " << line;
+  }
+}
+
 TEST(ReloadAnswer, SaysWhatIsWrongAndWhoStillAnswers) {
   bool broken = false;
   const TestService test([&] {

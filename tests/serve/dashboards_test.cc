@@ -94,5 +94,30 @@ TEST(WatchMetricsText, TellsWhatThereIs) {
   EXPECT_EQ(text.find("cause=\"network\"} 0"), std::string::npos);
 }
 
+TEST(WatchMetricsText, EachNumberIsItsOwn) {
+  WatchMetrics watched;
+  watched.measured_s = 1.5;
+  watched.predicted_s = 2.5;
+  watched.forecast_s = 3.5;
+  watched.low_s = 4.5;
+  watched.high_s = 5.5;
+  watched.learnt_s = 6.5;
+  watched.steps = 17;
+  watched.seconds = 18.5;
+  watched.inside = 19;
+  watched.numbers = 20;
+  watched.warm_up = 21;
+  watched.validation = 22;
+  const std::string text = watched.Text();
+  for (const char* line :
+       {"step_seconds 1.5", "expected_step_seconds 2.5", "forecast_step_seconds 3.5",
+        "forecast_low_seconds 4.5", "forecast_high_seconds 5.5", "learnt_step_seconds 6.5",
+        "steps_total 17", "steps_seconds_total 18.5", "inside_total 19", "numbers_total 20",
+        "warm_up_total 21", "validation_lines_total 22"}) {
+    EXPECT_NE(text.find("\nstepcast_watch_" + std::string(line) + "\n"), std::string::npos)
+        << text << "lacks " << line;
+  }
+}
+
 }  // namespace
 }  // namespace stepcast::serve

@@ -136,6 +136,83 @@ TEST(Rpc, RecommendAnswersEachAllocation) {
   }
 }
 
+// Of 100 to 160 samples on eight workers, 13 to 20 are each one's.
+TEST(Rpc, EachLimitOfASearchIsKept) {
+  RunningRpc running;
+  v1::RecommendRequest request;
+  *request.mutable_target() = ResNet();
+  request.mutable_allocations()->add_workers(8);
+  v1::Search* search = request.mutable_search();
+  const auto recommended = [&] {
+    grpc::ClientContext context;
+    v1::RecommendReply reply;
+    const grpc::Status status = running.stub->Recommend(&context, request, &reply);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(reply.local_batch_size(), 1);
+    return reply;
+  };
+  search->set_least_global_batch(100);
+  search->set_most_global_batch(160);
+  search->set_least_local_batch(9);
+  search->set_most_local_batch(24);
+  search->set_accumulate(false);
+  search->set_candidates(50);
+  const v1::RecommendReply reply = recommended();
+  EXPECT_GE(reply.local_batch(0), 13);
+  EXPECT_LE(reply.local_batch(0), 20);
+  EXPECT_EQ(reply.accumulation_steps(0), 1);
+  const TestJson json = running.JsonOf(
+      "/v1/recommend", R"({"cluster":"gce-t4","workload":"resnet50","allocations":{"workers":[8]},)"
+                       R"("search":{"least_global_batch":100,"most_global_batch":160,)"
+                       R"("least_local_batch":9,"most_local_batch":24,"accumulate":false,)"
+                       R"("candidates":50}})");
+  EXPECT_EQ(reply.local_batch(0), json["local_batch"][0]);
+  // What each limit leaves: one batch, or none.
+  search->set_most_local_batch(13);
+  EXPECT_EQ(recommended().local_batch(0), 13);
+  search->set_least_local_batch(14);
+  search->set_most_local_batch(14);
+  EXPECT_EQ(recommended().local_batch(0), 14);
+  search->set_least_local_batch(21);
+  search->set_most_local_batch(24);
+  EXPECT_EQ(recommended().failed(), 1);
+}
+
+// A change is told by the step among those of the request that has shown it.
+TEST(Rpc, AChangeIsToldByItsStep) {
+  v1::ObserveRequest request;
+  *request.mutable_target() = ResNet();
+  request.mutable_target()->set_job("a");
+  request.mutable_plan()->set_workers(8);
+  request.mutable_plan()->set_local_batch(32);
+  std::vector<double> times;
+  for (int i = 0; i < 60; ++i) times.push_back(i % 2 == 0 ? 0.303 : 0.297);
+  for (int i = 0; i < 40; ++i) times.push_back(i % 2 == 0 ? 0.606 : 0.594);
+  const auto observed = [&](const RunningRpc& running, const std::vector<double>& steps) {
+    request.clear_step_times_s();
+    for (const double time : steps) request.add_step_times_s(time);
+    grpc::ClientContext context;
+    v1::ObserveReply reply;
+    const grpc::Status status = running.stub->Observe(&context, request, &reply);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return reply;
+  };
+  const RunningRpc one_by_one;
+  std::vector<int> shown;
+  for (int i = 0; i < 100; ++i) {
+    const v1::ObserveReply reply = observed(one_by_one, {times[static_cast<std::size_t>(i)]});
+    for (const v1::Change& change : reply.changes()) {
+      EXPECT_EQ(change.index(), 0);
+      shown.push_back(i);
+    }
+  }
+  ASSERT_EQ(shown.size(), 1U);
+  const RunningRpc at_once;
+  const v1::ObserveReply whole = observed(at_once, times);
+  ASSERT_EQ(whole.changes_size(), 1);
+  EXPECT_EQ(whole.changes(0).index(), shown[0]);
+}
+
 TEST(Rpc, JobsAreThoseOfHttp) {
   RunningRpc running;
   v1::ObserveRequest request;

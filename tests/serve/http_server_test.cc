@@ -162,6 +162,8 @@ TEST(HttpServer, RefusesBeforeItReads) {
     EXPECT_TRUE(client.IsClosed());
   }
   EXPECT_EQ(HttpClient(running.port()).Get("/healthz").status, 200);
+  // The longest body that is allowed is read, and then is no JSON.
+  EXPECT_EQ(HttpClient(running.port()).Post("/v1/predict", std::string(100'000, ' ')).status, 400);
 }
 
 // A client that is still sending what is refused gets to see why.
