@@ -173,6 +173,11 @@ class CompiledPlans(unittest.TestCase):
         three = tuple(np.empty((2, 2)) for _ in range(3))
         answer = self.compiled.predict(local_batch=batch, intervals=True, out=three)
         self.assertIs(answer.high_s, three[2])
+        for one, other in ((0, 1), (0, 2), (1, 2)):
+            shared = list(three)
+            shared[one] = shared[other]
+            with self.assertRaisesRegex(stepcast.InputError, "shares memory with itself"):
+                self.compiled.predict(local_batch=batch, intervals=True, out=tuple(shared))
         single = np.empty(())
         self.assertIs(self.compiled.predict(local_batch=1, out=single), single)
         self.assertEqual(single, expected[0, 0])

@@ -61,6 +61,24 @@ class PerfParams(unittest.TestCase):
         self.assertAlmostEqual(one.link_bandwidth_bytes_per_s /
                                before["link_bandwidth_bytes_per_s"], 1, places=6)
 
+    def test_parameters_of_a_calibration_are_told_in_si(self):
+        values = {("cluster", "link_bandwidth", "Gbit/s"): 8, ("cluster", "link_latency", "us"): 40,
+                  ("cluster", "flow_window", "MB"): 3, ("cluster", "overlap_share", None): 0.5,
+                  ("workload job on t4", "sample_time", "ms"): 7}
+        rows = "".join(
+            f"    - {{scope: {scope}, name: {name}, {f'unit: {unit}, ' if unit else ''}"
+            f"value: {value}, log_sd: 0.1, prior_value: 1, prior_log_sd: 1, decided_by: data}}\n"
+            for (scope, name, unit), value in values.items())
+        cluster = stepcast.parse_cluster(
+            "name: c\ndevice: t4\nnodes: 2\ndevices_per_node: 1\n"
+            f"calibration:\n  residual_log_sd: 0.05\n  parameters:\n{rows}")
+        told = stepcast._core.si_parameters(cluster, stepcast.workload("job", gradient_bytes=1e8))
+        expected = {"link_bandwidth_bytes_per_s": 1e9, "link_latency_s": 40e-6,
+                    "flow_window_bytes": 3e6, "overlap_share": 0.5, "sample_time_s": 7e-3}
+        self.assertEqual(set(told), set(expected))
+        for name, value in expected.items():
+            self.assertAlmostEqual(told[name] / value, 1, places=12, msg=name)
+
     def test_a_calibration_keeps_its_scatter(self):
         learnt = stepcast.OnlineCalibration(stepcast.read_cluster("gce-t4"),
                                             stepcast.workload("other", gradient_bytes=3e8))

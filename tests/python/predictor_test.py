@@ -47,6 +47,11 @@ class Predictions(unittest.TestCase):
         answer = self.prediction.to_dict()
         self.assertEqual(answer["step_time_s"], self.prediction.step_time_s)
         self.assertEqual(answer["breakdown"], self.prediction.breakdown)
+        for part in ({name: answer[name] for name in ("low_s", "high_s")}, answer["quantiles"]):
+            for name, value in part.items():
+                self.assertEqual(getattr(self.prediction, name), value, name)
+        self.assertEqual(len({self.prediction.p50_s, self.prediction.p95_s,
+                              self.prediction.p99_s}), 3)
         self.assertEqual(answer["plan"]["placement"], "4-4")
         json.dumps(answer)
 
