@@ -1,8 +1,9 @@
 // The module as node runs it, and what of the page needs no document.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { openEngine } from "../../predictor/web/page/engine.mjs";
@@ -68,6 +69,26 @@ test("the program says what is wrong in one line", () => {
     assert.equal(stdout, "");
     assert.match(stderr, sentence);
     assert.equal(stderr.trimEnd().split("\n").length, 1);
+  }
+});
+
+test("the program says how long the page is that it writes", () => {
+  const folder = mkdtempSync(join(tmpdir(), "stepcast-"));
+  try {
+    const output = join(folder, "page.html");
+    const { status, stdout, stderr } = spawnSync(
+      program,
+      ["page", "--cluster", "gce-t4", "--output", output, "--json"],
+      { encoding: "utf8" },
+    );
+    assert.equal(status, 0, stderr);
+    assert.deepEqual(JSON.parse(stdout), {
+      output,
+      bytes: statSync(output).size,
+      clusters: ["gce-t4"],
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 });
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
@@ -51,6 +52,23 @@ TEST(WrittenPage, HasTheRecordsByteForByte) {
     EXPECT_EQ(RecordsIn(MakePage(inventory, {{"gce-t4"}, {}})), records) << records.size();
   }
   EXPECT_EQ(lengths.size(), 3U) << "each padding was tried";
+}
+
+// What stands between the tags of a script ends it nowhere, and is what was put there.
+TEST(WrittenPage, NamesDoNotEndTheirScript) {
+  serve::Inventory inventory;
+  inventory.clusters.push_back(
+      ReadCluster(std::string(STEPCAST_SOURCE_DIR) + "/data/machines/gce-t4.yaml"));
+  const std::string name = "</script><b>1 < 2 > 1</b>";
+  inventory.clusters[0].name = name;
+  const std::string page = MakePage(inventory, {{"<!-- a.yaml"}, {}});
+  const std::string begin = R"(id="files">)";
+  const std::size_t at = page.find(begin) + begin.size();
+  const std::string files = page.substr(at, page.find("</script>", at) - at);
+  EXPECT_EQ(files.find('<'), std::string::npos) << files;
+  EXPECT_EQ(nlohmann::json::parse(files),
+            (nlohmann::json{{"clusters", {{name, "<!-- a.yaml"}}},
+                            {"workloads", nlohmann::json::object()}}));
 }
 
 }  // namespace
