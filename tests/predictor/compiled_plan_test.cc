@@ -456,6 +456,24 @@ TEST(CompiledPlan, KnowsNoEdgeWhereTablesEnd) {
 }
 
 // Servers of any number that was asked for, and helpers of any number at all.
+// What a step takes to start its exchange, 1 ms here, counts as latency: of two nodes whose two
+// messages take 80 us each, half a megabyte at 5 Gbit/s is behind that, and a hundred are not.
+TEST(CompiledPlan, WhatStartsAnExchangeIsLatency) {
+  Workload curve = *FindWorkload("resnet50");
+  curve.layers.clear();
+  Plan plan = AllreducePlan({1, 1}, 32);
+  plan.strategy = Strategy::kRing;
+  plan.overlap = Overlap::kNone;
+  for (const auto& [gradient, is_latency] :
+       {std::pair(Bytes(1e4), true), {Bytes(5e5), true}, {Bytes(1e8), false}}) {
+    curve.gradient_bytes = gradient;
+    const Predictor predictor = Calibrated(curve);
+    const Forecast forecast = CompiledPlan(predictor, plan).Predict(QueryOf(plan));
+    EXPECT_EQ(forecast.limiter == Limiter::kLatency, is_latency) << gradient.in(kBytes);
+    EXPECT_EQ(forecast.limiter, predictor.Predict(plan).breakdown.limiter);
+  }
+}
+
 TEST(CompiledPlan, KnowsEveryNumberOfServers) {
   const Predictor predictor = Calibrated(*FindWorkload("vgg16"));
   for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync, Strategy::kBytePs}) {
