@@ -322,6 +322,13 @@ TEST(PlanCommand, RunsThatWereMeasuredNarrowIt) {
   EXPECT_EQ(after.at("workload"), "resnet50");
   EXPECT_EQ(after.at("target").at("local_batch"), 128);
   EXPECT_LT(after.at("log_sd"), before.at("log_sd"));
+  // Of several batches the smallest, which exchanges most often.
+  const std::string runs = folder.Write("two.csv", kHeader +
+                                                       "resnet50,rtx_4090,1,0,none,128,0.204\n"
+                                                       "resnet50,rtx_4090,1,0,none,64,0.11\n"
+                                                       "resnet50,rtx_4090,1-1,0,allreduce,96,1\n");
+  JsonOf({"calibrate", "--cluster", "ufrgs-tupi", "--runs", runs, "--output", file});
+  EXPECT_EQ(JsonOf({"plan", "--cluster", file, "--count", "1"}).at("target").at("local_batch"), 64);
 }
 
 // Runs that are kept to judge a fit by are not asked for.
@@ -341,6 +348,12 @@ TEST(PlanCommand, AsksForNoneOfTheRunsThatAreKept) {
   const std::set<std::string> others = rows({"--without", kept});
   EXPECT_FALSE(others.empty());
   for (const std::string& row : others) EXPECT_EQ(first.count(row), 0U) << row;
+  // Runs of another network that were kept are none of this one.
+  std::string of_vgg = FileContent(kept);
+  for (std::size_t at = 0; (at = of_vgg.find("resnet50", at)) != std::string::npos;) {
+    of_vgg.replace(at, 8, "vgg16");
+  }
+  EXPECT_EQ(rows({"--without", folder.Write("vgg.csv", of_vgg)}), first);
   // Of a host that was kept by itself, no other host.
   const auto of_host = [](const std::string& host) { return ",1," + host + ",none,"; };
   const auto asked = [&](const std::set<std::string>& all, const std::string& host) {

@@ -260,6 +260,22 @@ TEST(MicrobenchCli, CeilingsAreTheDeviceBlockOfAClusterFile) {
   EXPECT_GT(p.at("step_time_s"), 0.01);
 }
 
+// Copies are rates of bytes, all else of operations.
+TEST(MicrobenchCli, CeilingsHaveTheirUnits) {
+  SKIP_WITHOUT_CPU_BACKEND();
+  const Json json = JsonOf({"microbench", "--backend", "onednn", "--threads", "1", "--ceilings"});
+  int copies = 0;
+  int others = 0;
+  for (const Json& rate : json.at("rates")) {
+    const bool copy = rate.at("name").get<std::string>().find("copy") != std::string::npos;
+    ++(copy ? copies : others);
+    EXPECT_EQ(rate.contains("bytes_per_s"), copy) << rate;
+    EXPECT_EQ(rate.contains("flop_per_s"), !copy) << rate;
+  }
+  EXPECT_GT(copies, 0);
+  EXPECT_GT(others, 0);
+}
+
 // Where the shipped profile says how long compute takes, a few runs move it.
 TEST(MicrobenchCli, ACalibrationStartsFromAProfile) {
   const TempFolder folder;

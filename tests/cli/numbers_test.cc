@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -1102,6 +1103,37 @@ TEST(Numbers, OfAProfile) {
     if (std::regex_search(line, match, share)) shares += std::stod(match[1]);
   }
   EXPECT_NEAR(shares, 100, 0.5);
+}
+
+// A layer is known as well as the worst of its passes: here as its update alone, which was not
+// measured.
+TEST(Numbers, OfALayerWhoseUpdateWasNotMeasured) {
+  ComputeProfile profile =
+      ReadComputeProfile(kData + "/profiles/xeon-onednn-1.profile.jsonl").profile;
+  const auto origins = [&] {
+    const TempFolder folder;
+    const std::string file = folder.Write("it.profile.jsonl", FormatComputeProfile(profile));
+    const Words words = {"profile", file, "--workload", "resnet50", "--local-batch", "16"};
+    const Json layers = JsonOf(words).at("layers");
+    for (const Json& layer : layers) {
+      if (layer.at("name") != "conv1_bn") continue;
+      EXPECT_EQ(layer.at("forward").at("origin"), "measured");
+      EXPECT_EQ(layer.at("backward").at("origin"), "measured");
+      const std::string text = Stepcast(words + Words{"--layers"}).out;
+      std::istringstream row(text.substr(text.find("  conv1_bn ")));
+      std::string line;
+      std::getline(row, line);
+      return std::pair(layer.at("update").at("origin").get<std::string>(),
+                       line.substr(line.rfind(' ') + 1));
+    }
+    return std::pair<std::string, std::string>();
+  };
+  EXPECT_EQ(origins(), std::pair(std::string("measured"), std::string("measured")));
+  std::erase_if(profile.samples, [](const MeasuredSamples& samples) {
+    const auto* update = std::get_if<UpdateOp>(&samples.point.operation);
+    return update != nullptr && update->parameters == 2 * 64;  // scales and shifts of 64 channels
+  });
+  EXPECT_EQ(origins(), std::pair(std::string("scaled"), std::string("scaled")));
 }
 
 // What remains unknown falls from run to run, and each takes the time of all of its devices.

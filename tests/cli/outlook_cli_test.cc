@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "predictor/report/terminal.h"
 #include "tests/cli/program.h"
 #include "tests/support/temp_file.h"
 
@@ -276,7 +277,8 @@ TEST(OutlookCli, RecommendTakesAnObjective) {
   EXPECT_LT(cheap.at("best").at("plan").at("workers"), fastest.at("best").at("plan").at("workers"));
   EXPECT_GT(cheap.at("best").at("samples_per_usd"), 0);
   const Words energy = base + Words{"--objective", "energy"};
-  ExpectText(energy, {"samples per kJ", "workers"});
+  const double per_kj = 1e3 * JsonOf(energy).at("best").at("samples_per_j").get<double>();
+  ExpectText(energy, {"samples per kJ", "workers", " " + FormatNumber(per_kj) + "\n"});
   std::istringstream lines(Stepcast(energy).out);
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(line.size(), 100U) << line;

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <exception>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -126,6 +127,22 @@ TEST_F(ProbeCli, AHostThatDoesNotComeIsAnAnswer) {
   EXPECT_NE(result.err.find("--rank 2 --of 3 --master 127.0.0.1:"), std::string::npos);
   EXPECT_EQ(result.err.find("0123456789abcdef"), std::string::npos) << result.err;
   EXPECT_NE(access(folder_.Path("network.json").c_str(), F_OK), 0);
+}
+
+// An address with colons of its own is told in brackets, as --master reads it.
+TEST_F(ProbeCli, OthersJoinAtAnAddressOfVersionSix) {
+  try {
+    network::Socket::Listen(network::LocalAddress("::1"));
+  } catch (const std::exception& e) {
+    GTEST_SKIP() << "no IPv6 here: " << e.what();
+  }
+  const std::string any = FreeMaster();
+  const std::string master = "[::1]" + any.substr(any.rfind(':'));
+  const ProcessResult result =
+      Run({"network", "--hosts", "a,b", "--master", master, "--wait", "0.3s"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("--rank 1 --of 2 --master '" + master + "'"), std::string::npos)
+      << result.err;
 }
 
 // Where a launcher gives each the same words and its rank.
@@ -322,6 +339,42 @@ TEST_F(ProbeCli, EveryNumberOfAHostIsItsOwn) {
   EXPECT_EQ(json["complete"], true);
   EXPECT_EQ(json["planned"], json["measured"]);
   EXPECT_EQ(json["loss_limited"], false);
+}
+
+// A host that receives at a third less than it sends, and flows that three things hold back.
+TEST_F(ProbeCli, WhatHoldsAFlowBackIsSaid) {
+  NetworkProfile profile = SlowFourth();
+  for (NetworkRow& row : profile.rows) {
+    if (row.kind == NetworkKind::kSeveralFlows && row.to == 2) {
+      row.bytes_per_s = *row.bytes_per_s * 2 / 3;
+    }
+    if (row.kind != NetworkKind::kOneFlow || row.from > 1) continue;
+    row.tcp = TcpFacts();
+    row.tcp->segments = 100'000;
+    row.tcp->retransmitted = row.from == 1 && row.to == 3 ? 2000 : 0;
+    row.tcp->receiver_limited = row.from == 0 && row.to == 1 ? 0.5 : 0.1;
+    row.tcp->sender_limited = row.from == 1 && row.to == 0 ? 0.5 : 0.1;
+    row.tcp->congestion_control = "cubic";
+  }
+  Write("net.json", FormatNetworkProfile(profile));
+  const Json json = Json::parse(Run({"show", "net.json", "--json"}, {}).out);
+  EXPECT_NEAR(json["hosts"][2]["sends_bytes_per_s"].get<double>(), 100e6, 1);
+  EXPECT_NEAR(json["hosts"][2]["receives_bytes_per_s"].get<double>(), 100e6 * 2 / 3, 1);
+  const auto why = [&](const std::string& from, const std::string& to) {
+    for (const Json& finding : json["findings"]) {
+      if (finding["kind"] != "capped_flow" || finding["host"] != from || finding["peer"] != to) {
+        continue;
+      }
+      const std::string sentence = finding["sentence"].get<std::string>();
+      const std::size_t at = sentence.rfind(": ");
+      return at < sentence.find(", several") ? "" : sentence.substr(at + 2);
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(why("a", "b"), "the receiver's window held it back (net.ipv4.tcp_rmem)");
+  EXPECT_EQ(why("b", "a"), "the sender's buffer held it back (net.ipv4.tcp_wmem)");
+  EXPECT_EQ(why("b", "d"), "it sent 2 % of its segments again");
+  EXPECT_EQ(why("c", "a"), "");
 }
 
 // A measurement that was cut short, over paths that lose a hundredth.

@@ -501,6 +501,22 @@ TEST_F(ReportPage, RunsOfSlowNodesAreAsGoodAsOthers) {
   EXPECT_NE(FileContent(page).find("step time over nodes"), std::string::npos);
 }
 
+// A run that was stopped has no step time to draw over its nodes.
+TEST_F(ReportPage, RunsThatWereStoppedAreNotDrawn) {
+  const auto drawn = [&](const std::string& third) {
+    const std::string runs = folder_.Write("runs.csv", kHeader +
+                                                           "resnet50,rtx_4090,1-1,0,ring,128,1.37\n"
+                                                           "resnet50,rtx_4090,1-1,0,ring,128,1.4\n"
+                                                           "resnet50,rtx_4090,1-1-1,0,ring,128," +
+                                                           third + "\n");
+    const std::string page = folder_.Path("report.html");
+    JsonOf({"report", "--cluster", "ufrgs-tupi", "--runs", runs, "--output", page});
+    return FileContent(page).find("step time over nodes") != std::string::npos;
+  };
+  EXPECT_TRUE(drawn("1.6"));
+  EXPECT_FALSE(drawn(">1")) << "of two nodes alone nothing is known over nodes";
+}
+
 TEST_F(ReportPage, AFitThatIsNotUsableIsANo) {
   const std::string page = folder_.Path("report.html");
   const std::string none = folder_.Write("none.csv", kHeader);

@@ -121,7 +121,16 @@ TEST_F(ShapeCli, EachCombinationIsSetOnAllHostsInTheOrderOfTheSeed) {
     order.push_back(std::to_string(link.bandwidth->in(kGigabitsPerSecond)) + " " +
                     std::to_string(link.rtt->in(kMilliseconds)) + " " + std::to_string(*link.loss));
   }
-  EXPECT_EQ(std::set(order.begin(), order.begin() + 8).size(), 8U);
+  std::set<std::string> asked;
+  for (const double gigabits : {0.1, 1.0}) {
+    for (const double trip_ms : {0.0, 10.0}) {
+      for (const double loss : {0.0, 0.01}) {
+        asked.insert(std::to_string(gigabits) + " " + std::to_string(trip_ms) + " " +
+                     std::to_string(loss));
+      }
+    }
+  }
+  EXPECT_EQ(std::set(order.begin(), order.begin() + 8), asked);
   EXPECT_EQ(std::set(order.begin() + 8, order.end()).size(), 8U);
   EXPECT_NE(std::vector(order.begin(), order.begin() + 8),
             std::vector(order.begin() + 8, order.end()));
@@ -157,6 +166,26 @@ TEST_F(ShapeCli, EachCombinationIsSetOnAllHostsInTheOrderOfTheSeed) {
   ExpectText({"calibrate", "--cluster", "gce-t4", "--runs", folder_.Path("runs.csv"), "--output",
               folder_.Path("fit.yaml")},
              {"written to"});
+}
+
+// Servers that as many or fewer workers push to take in no more than each of these sends.
+TEST_F(ShapeCli, WhereMoreWorkersThanServersPushItIsSaid) {
+  if (!HasWorker("stepcast-parameters")) GTEST_SKIP() << "built without gRPC";
+  for (const char* servers : {"1", "2"}) {
+    folder_.Write("wanted.csv",
+                  std::string("workload,device,placement,servers,strategy,local_batch,"
+                              "colocated_servers,step_time_s\nmlp_mnist,t4,1-1,") +
+                      servers + ",ps-sync,1,yes,STEP_TIME\n");
+    const ProcessResult result =
+        Both({"--shape", "bandwidth=1 Gbit/s", "--output", std::string("of") + servers + ".csv"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const Json json = Json::parse(result.out);
+    EXPECT_EQ(json["shape"]["sending_only"].size(), 2U);
+    EXPECT_EQ(
+        json["flags"].dump().find("where more workers than servers push") != std::string::npos,
+        *servers == '1')
+        << json["flags"];
+  }
 }
 
 // The host says so that cannot, and its conditions are nobody's.

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -294,6 +295,26 @@ TEST_F(StepsCli, MessagesAreTimedBesideTheirForecasts) {
       Run({"--hosts", "127.0.0.1,b", "--cluster", "gce-t4", "--sizes", "5 B"});
   EXPECT_EQ(odd.exit_code, 2);
   EXPECT_NE(odd.err.find("--sizes: '5 B' is no message"), std::string::npos) << odd.err;
+}
+
+// Of two workers each sends a half of the message twice: as much as the message.
+TEST_F(StepsCli, MessagesOfTwoAreAsFastOnTheWire) {
+  if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
+  kind_ = "collectives";
+  const std::string master = FreeMaster();
+  const Words host = {"--of", "2", "--master", master, "--wait", "20s", "--rank"};
+  std::thread beside([&] { Run(host + Words{"1"}); });
+  const ProcessResult result = Run(host + Words{"0", "--cluster", "gce-t4", "--steps", "12",
+                                                "--warm-up", "1", "--sizes", "4 MiB"});
+  beside.join();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::size_t at = result.out.find("\n  4 MiB ");
+  ASSERT_NE(at, std::string::npos) << result.out;
+  const std::string row = result.out.substr(at, result.out.find('\n', at + 1) - at);
+  const std::regex rates("([0-9.,]+ [MG]bit/s) +([0-9.,]+ [MG]bit/s) *$");
+  std::smatch match;
+  ASSERT_TRUE(std::regex_search(row, match, rates)) << row;
+  EXPECT_EQ(match[1], match[2]);
 }
 
 TEST_F(StepsCli, WhatItCannotMeasureIsRefusedWithItsRow) {
