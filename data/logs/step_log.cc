@@ -219,6 +219,35 @@ std::optional<std::int64_t> CounterOf(const Form& form, std::string_view text) {
   return static_cast<std::int64_t>(*number);
 }
 
+// The count of steps in a line of a pattern, which has found `found` there: the number behind a
+// word for a step, as in "step 450" or "iter: [450", else the last "450/1000".
+std::optional<std::int64_t> CountBeside(std::string_view text, std::string_view found) {
+  constexpr std::string_view kWords[] = {"global_step", "step",       "steps", "iter",
+                                         "iteration",   "iterations", "batch"};
+  const auto of_word = [](char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const std::string_view word : kWords) {
+    for (std::size_t at = lower.find(word); at != std::string::npos;
+         at = lower.find(word, at + 1)) {
+      const std::size_t begin = lower.find_first_not_of(" \t:=#[(\"'", at + word.size());
+      if (begin == std::string::npos || (at > 0 && of_word(lower[at - 1]))) continue;
+      const std::size_t end = std::min(lower.find_first_not_of(kDigits, begin), lower.size());
+      const bool is_part = end < lower.size() && (of_word(lower[end]) || lower[end] == '.');
+      if (end == begin || is_part || text.substr(begin, end - begin) == found) continue;
+      const auto count = CountFrom(text, begin);
+      if (count && *count <= static_cast<double>(kMostCounted)) {
+        return static_cast<std::int64_t>(*count);
+      }
+    }
+  }
+  const auto fraction = LastFraction(text);
+  return fraction ? std::optional(fraction->part) : std::nullopt;
+}
+
 // DeepSpeed counts both: "micro_step=40/global_step=10" has four in a step.
 std::int64_t MicroStepsOf(std::string_view text, std::int64_t steps) {
   constexpr std::string_view kMicroStep = "micro_step=";
@@ -390,6 +419,8 @@ struct StepLogReader::Number {
   bool with_others = false;
   bool behind_validation = false;   // that stands between it and the bar's line before
   std::optional<double> elapsed_s;  // of a bar, in whole seconds
+  // Of a pattern's line; nothing is counted by it.
+  std::optional<std::int64_t> beside;
 };
 
 // How long a bar had taken at a step.
@@ -417,6 +448,7 @@ struct StepLogReader::Reading {
   double rated_s = 0;
   std::int64_t rated_steps = 0;
   int rated_line = 0;
+  std::optional<std::int64_t> beside;  // the number's of the same name, of the line before
 
   // The first step of an epoch waits for its samples. Where all steps are told it is one of them;
   // where one of many is, it is told always, and stands for itself alone.
@@ -648,6 +680,9 @@ void StepLogReader::Add(const Number& number, const LogLine& line, const std::st
                        fmt::format("at most {}", kMostLogSeries));
     }
     reading.series.form = number.form == kPattern ? kOfPattern : kForms[number.form].what;
+    if (number.form == kPattern && options_.pattern_tells) {
+      reading.series.form.span = *options_.pattern_tells;
+    }
     reading.series.rank = number.rank;
     reading.series.total = number.total;
     if (!number.title.empty()) reading.series.title = Shown(number.title);
@@ -655,6 +690,12 @@ void StepLogReader::Add(const Number& number, const LogLine& line, const std::st
   if (!number.title.empty() || number.total > 0) reading.series.bar_steps = number.whole;
   reading.series.holds_another = number.holds_another;
   if (number.micro_steps > 0) reading.series.micro_steps = number.micro_steps;
+  if (number.beside) {
+    const std::int64_t before = reading.beside.value_or(*number.beside);
+    if (*number.beside > before) ++reading.series.gone_on;
+    if (*number.beside > before + 1) ++reading.series.apart;
+    reading.beside = number.beside;
+  }
   const int warm_up = options_.warm_up;
   const auto last = reading.counter;
   const auto counter = number.counter;
@@ -734,6 +775,7 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
     }
     number.form = kPattern;
     number.time_s = *time;
+    if (!options_.pattern_tells) number.beside = CountBeside(text, found);
     return Add(number, line, path);
   }
   const auto has_one_of = [&](std::span<const std::string_view> parts) {
@@ -950,13 +992,18 @@ LoggedSteps ChooseSteps(const StepLog& log, const StepChoice& choice, const std:
   std::copy_if(all.begin(), all.end(), std::back_inserter(chosen.other_bars),
                [&](const LoggedBar& other) { return !is_bar(other); });
   double sum_s = 0;
+  std::int64_t gone_on = 0;
+  std::int64_t apart = 0;
   for (const StepSeries& series : log.series) {
     if (series.form.name != name || !is_bar(series)) continue;
     chosen.form = series.form;
     chosen.warm_up += series.warm_up;
     chosen.begun_anew += series.begun_anew;
+    gone_on += series.gone_on;
+    apart += series.apart;
     chosen.ranks.push_back(series);
   }
+  chosen.may_be_means = 2 * apart > gone_on;
   chosen.slowest = SlowestOf(chosen.ranks);
   for (std::size_t i = 0; i < chosen.ranks.size(); ++i) {
     const StepSeries& series = chosen.ranks[i];

@@ -8,7 +8,9 @@
 //
 // The time t of a step is the mean over what is counted, weighted by the steps w that a number
 // stands for (1 where a log does not tell):  t = sum(w t) / sum(w).
-// Rates are times: 1 / rate. Quantiles exist where the log tells of single steps.
+// Rates are times: 1 / rate. Quantiles exist where the log tells of single steps. A pattern's times
+// may be of either; a count of steps beside them, behind a word for a step or as "450/1000", that
+// goes on by more than one from line to line makes that an open question.
 //
 // The rate of a progress bar is smoothed (tqdm), or that of the whole bar, warm-up included
 // (Lightning): its steps are told by the count n and the clock e [s] of two of its lines,
@@ -75,6 +77,10 @@ struct StepSeries {
   std::vector<double> step_s;    // of single steps, in the order of the log
   int first_line = 0;            // of those that are counted
   int last_line = 0;
+  // Of a pattern of which nobody says what it tells: lines whose count of steps has gone on since
+  // the line before, and those of them where it went on by more than one.
+  std::int64_t gone_on = 0;
+  std::int64_t apart = 0;
 
   double mean_s() const { return sum_s / steps; }
 };
@@ -113,6 +119,9 @@ struct StepLogOptions {
   std::function<std::optional<double>(const std::string& line, std::string* found)> pattern;
   // Told of each number as it is read; then no times of single steps are kept, however many.
   std::function<void(const LoggedNumber&)> on_number = nullptr;
+  // Of the pattern's numbers: times of single steps (kStep) or means over several (kInterval). None
+  // where nobody says so: they are taken for the former, and whether they may be the latter is told.
+  std::optional<LoggedSpan> pattern_tells = std::nullopt;
 };
 
 // Takes a log line by line.
@@ -221,6 +230,9 @@ struct LoggedSteps {
   std::int64_t begun_anew = 0;
   std::int64_t micro_steps = 0;  // of a step, as StepSeries has them
   double steps = 0;
+  // A pattern's lines stand for several steps each, and nobody says whether their times are those
+  // of one of the steps or means: then how single steps scatter is not known.
+  bool may_be_means = false;
   double mean_s = 0;           // of a sample, where form.samples says so
   std::vector<double> step_s;  // of single steps, the least first
 };

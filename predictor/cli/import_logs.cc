@@ -31,7 +31,7 @@
 namespace stepcast::cli {
 namespace {
 
-constexpr const char* kLogOptions[] = {"pattern", "warm-up",         "form",       "bar",
+constexpr const char* kLogOptions[] = {"pattern", "tells",           "warm-up",    "form",    "bar",
                                        "counts",  "steps-per-epoch", "samples-of", "at-least"};
 
 // ---- What all of them say.
@@ -326,6 +326,7 @@ Json TablesJson(const std::vector<CollectiveTable>& tables) {
 
 constexpr const char* kSamplesOfNames[] = {"job", "device", "node"};
 constexpr const char* kCountNames[] = {"steps", "micro-steps"};
+constexpr const char* kTellsNames[] = {"steps", "means"};
 constexpr int kMostWarmUp = 1'000'000'000;
 
 std::string NameOfRank(const StepSeries& series) { return series.rank.empty() ? "-" : series.rank; }
@@ -419,6 +420,14 @@ StepLogOptions ReadStepLogOptions(const Arguments& args) {
       return pattern->Find(line, found);
     };
   }
+  if (args.Has("tells")) {
+    if (!options.pattern) {
+      throw InputError(OptionPlace("tells"), args.Text("tells"), "is known of known forms",
+                       "--pattern with it");
+    }
+    const bool means = ReadChoice<int>(args, "tells", kTellsNames, 0) == 1;
+    options.pattern_tells = means ? LoggedSpan::kInterval : LoggedSpan::kStep;
+  }
   return options;
 }
 
@@ -445,6 +454,8 @@ void AddLogOptions(po::options_description* options) {
   options->add_options()("guess", text("FILE"), "say what a file is, and what reads it")(
       "pattern", text("R"),
       "steps: where a step's time stands, as \"step (?<ms>[0-9.]+) ms\", instead of known forms")(
+      "tells", text("WHAT"),
+      "steps: what a pattern's numbers are: times of steps, or means over several")(
       "warm-up", text("N"), "steps: first steps that are left out (20)")(
       "form", text("NAME"), "steps: of a log that has several forms, which to take")(
       "bar", text("BAR"),
@@ -570,7 +581,7 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   Run run;
   run.plan = plan;
   run.step_time = Seconds(steps.mean_s * factor);
-  const bool single = steps.form.span == LoggedSpan::kStep &&
+  const bool single = steps.form.span == LoggedSpan::kStep && !steps.may_be_means &&
                       (plan.accumulation_steps == 1 || factor == 1) &&
                       steps.step_s.size() >= kStepsOfASpread;
   if (single) {
@@ -588,10 +599,11 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
     }
     last = std::max(last, series.last_line);
   }
+  const std::string tells = steps.may_be_means ? "times of single steps, or means over several"
+                                               : SpanText(steps.form.span);
   const std::string what =
-      fmt::format("{} {}", FormatCount(static_cast<double>(steps.numbers)),
-                  steps.form.span == LoggedSpan::kStep ? "times of single steps"
-                                                       : "numbers, " + SpanText(steps.form.span));
+      fmt::format("{} {}{}", FormatCount(static_cast<double>(steps.numbers)),
+                  steps.form.span == LoggedSpan::kStep ? "" : "numbers, ", tells);
   run.source = fmt::format("{} lines {} to {} ({}): {} behind a warm-up of {} steps",
                            FileName(path), first, last, steps.form.name, what, options.warm_up);
   const std::string includes =
@@ -625,7 +637,7 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   Json json = {{"file", path},
                {"form", steps.form.name},
                {"other_forms", steps.others},
-               {"tells", SpanText(steps.form.span)},
+               {"tells", tells},
                {"step_time_s", run.step_time.si()},
                {"p50_s", quantile(run.spread.p50)},
                {"p95_s", quantile(run.spread.p95)},
@@ -724,7 +736,11 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   if (steps.form.span == LoggedSpan::kRun) {
     flag("it is of the whole run: start-up, evaluations and saving are part of it");
   }
-  if (!single) {
+  if (steps.may_be_means) {
+    note(
+        "the lines are several steps apart: if their times are means, these tell no spread, so "
+        "that there are no quantiles (--tells says steps or means)");
+  } else if (!single) {
     note(steps.form.span == LoggedSpan::kStep
              ? "too few single steps for quantiles"
              : "how single steps scatter, means do not tell: there are no quantiles");

@@ -46,6 +46,7 @@ po::options_description WatchOptions() {
   options.add_options()("log", text("LOG"), "the log, or - for standard input")(
       "pattern", text("R"),
       "where a step's time stands, as \"step (?<ms>[0-9.]+) ms\", instead of known forms")(
+      "tells", text("WHAT"), "what a pattern's numbers are: times of steps, or means over several")(
       "warm-up", text("N"), "first steps that are left out (20)")(
       "form", text("NAME"), "of a log that has several forms, which to take: the first seen")(
       "bar", text("BAR"), "of several progress bars, the training's: its steps or its title")(
@@ -100,7 +101,7 @@ class Watched {
       }
       factor_ = StepsTimeFactor(args_, number.form, plan_);
       series_ = Series{number.form.name, std::string(number.rank), number.total,
-                       std::string(number.title)};
+                       std::string(number.title), number.form.span != LoggedSpan::kStep};
     }
     if (number.form.name != series_->form) {
       ++others_[number.form.name];
@@ -175,6 +176,7 @@ class Watched {
   const Plan& plan() const { return plan_; }
   const Target& target() const { return target_; }
   std::string form() const { return series_ ? series_->form : ""; }
+  bool tells_means() const { return series_ && series_->means; }
   Duration<> measured() const { return measured_; }
   Duration<> expected() const { return expected_; }
   double steps() const { return steps_; }
@@ -212,6 +214,7 @@ class Watched {
     std::string rank;
     std::int64_t total = 0;
     std::string title;
+    bool means = false;  // over several steps
   };
   // What a rank has told.
   struct OfRank {
@@ -329,10 +332,11 @@ std::string Summary(Watched* job, const StepLog& log) {
   }
   out += Line(
       "measured",
-      fmt::format("{} in the mean of {} steps, {:.0f} % of {} numbers within the interval",
+      fmt::format("{} in the mean of {} steps, {:.0f} % of {} numbers within the interval{}",
                   FormatDuration(job->mean()), FormatCount(job->steps()),
                   100.0 * static_cast<double>(job->inside()) / static_cast<double>(job->numbers()),
-                  FormatCount(static_cast<double>(job->numbers()))));
+                  FormatCount(static_cast<double>(job->numbers())),
+                  job->tells_means() ? ", which is of one step: means scatter less" : ""));
   out += Line("last", fmt::format("{}, where {} was expected", FormatDuration(job->measured()),
                                   FormatDuration(job->expected())));
   out += Line("learnt", Interval(job->Learnt()));

@@ -67,6 +67,30 @@ TEST(ImportLogsCli, SingleStepsGiveTheirQuantiles) {
   EXPECT_EQ(runs[0].plan.strategy, Strategy::kNone) << "one device exchanges nothing";
 }
 
+TEST(ImportLogsCli, MeansOverStepsHaveNoQuantiles) {
+  const TempFolder folder;
+  std::string log;
+  for (int i = 1; i <= 60; ++i) {
+    log += "step " + std::to_string(50 * i) + " took 1" + std::to_string(i % 7) + "0 ms\n";
+  }
+  const std::string path = folder.Write("own.log", log);
+  const Words import = {"import", "steps", path, "--pattern", "took (?<ms>[0-9]+) ms"};
+  const Json unknown = JsonOf(import);
+  EXPECT_EQ(unknown["tells"], "times of single steps, or means over several");
+  EXPECT_TRUE(unknown["p50_s"].is_null());
+  ExpectText(import, {"several steps apart", "tell no spread", "--tells"});
+  const Json means = JsonOf(import + Words{"--tells", "means"});
+  EXPECT_EQ(means["tells"], "means over the steps between two lines");
+  EXPECT_TRUE(means["p50_s"].is_null());
+  ExpectText(import + Words{"--tells", "means"}, {"means do not tell: there are no quantiles"});
+  const Json steps = JsonOf(import + Words{"--tells", "steps"});
+  EXPECT_EQ(steps["tells"], "times of single steps");
+  EXPECT_NEAR(steps["p50_s"].get<double>(), 0.13, 1e-12);
+  EXPECT_EQ(steps["step_time_s"], unknown["step_time_s"]);
+  ExpectError({"import", "steps", path, "--tells", "means"}, {"--tells", "--pattern with it"});
+  ExpectError(import + Words{"--tells", "medians"}, {"--tells", "steps, means"});
+}
+
 TEST(ImportLogsCli, APatternThatFindsNothingIsToldSo) {
   const TempFolder folder;
   const std::string path = folder.Write("own.log", "begin\ntps: 6,500\ntps: 6,600\n");

@@ -226,6 +226,8 @@ TEST(WatchCli, APatternTellsStepsOfAnyLog) {
     EXPECT_EQ(of.exit_code, 2) << of.out;
     EXPECT_NE(of.err.find(why), std::string::npos) << of.err;
   };
+  const Words means = {"--pattern", "done in (?<ms>[0-9.]+) ms", "--tells", "means"};
+  ExpectText(Watch(log, means), {"means scatter less"});
   refused("done in (?<ms>[0-9.]+) s", "own.log: --pattern: matches none of 60 lines");
   refused("(?<ms>done)", "own.log:1: --pattern: 'done' is no time of a step");
 }

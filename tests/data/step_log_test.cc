@@ -738,6 +738,53 @@ TEST(StepLog, APatternStandsForTheForms) {
   EXPECT_EQ(log.unknown.first.front().text, "y 5");
 }
 
+// Fifty steps to a line: a time may be one step's or the mean of all.
+TEST(StepLog, LinesOfAPatternThatAreStepsApartMayTellMeans) {
+  const auto steps_of = [](const std::string& format, int apart, std::optional<LoggedSpan> tells) {
+    StepLogOptions options;
+    options.warm_up = 0;
+    options.pattern = [](const std::string& line, std::string* found) {
+      const std::size_t at = line.find("took ");
+      if (at == std::string::npos) return std::optional<double>();
+      *found = line.substr(at + 5);
+      return std::optional(std::stod(*found));
+    };
+    options.pattern_tells = tells;
+    StepLogReader reader(options);
+    std::string text;
+    for (int i = 1; i <= 20; ++i) {
+      text += fmt::format(fmt::runtime(format), i * apart, i % 2 == 0 ? 3 : 1) + "\n";
+    }
+    ForEachLogLineOf(text, [&](const LogLine& line) { reader.Take(line, "own.log"); });
+    return ChooseSteps(reader.Finish(), {}, "own.log");
+  };
+  for (const char* format :
+       {"step {} took {}", "[Step: {}] took {}", "global_step={} took {}", "iter {}, took {}",
+        "Iteration #{} (batch 64) took {}", "{}/9999 took {}", "epoch 2 batch {} took {}"}) {
+    SCOPED_TRACE(format);
+    const LoggedSteps single = steps_of(format, 1, std::nullopt);
+    EXPECT_FALSE(single.may_be_means);
+    const LoggedSteps apart = steps_of(format, 50, std::nullopt);
+    EXPECT_TRUE(apart.may_be_means);
+    // Nothing else is another.
+    EXPECT_EQ(apart.step_s, single.step_s);
+    EXPECT_EQ(apart.mean_s, single.mean_s);
+    EXPECT_EQ(apart.warm_up, 0);
+    EXPECT_FALSE(steps_of(format, 50, LoggedSpan::kStep).may_be_means);
+    const LoggedSteps means = steps_of(format, 50, LoggedSpan::kInterval);
+    EXPECT_FALSE(means.may_be_means);
+    EXPECT_TRUE(means.step_s.empty());
+    EXPECT_EQ(means.form.span, LoggedSpan::kInterval);
+    EXPECT_EQ(means.numbers, 20);
+  }
+  // No counts of steps: a loss, a part of a word, and the time itself.
+  for (const char* format :
+       {"loss {} took {}", "timestep {} took {}", "step {}.5 took {}", "steps/s took {1}"}) {
+    SCOPED_TRACE(format);
+    EXPECT_FALSE(steps_of(format, 50, std::nullopt).may_be_means);
+  }
+}
+
 TEST(StepLog, APatternThatFindsNoTimeIsToldWithWhatItFound) {
   const auto error_of = [](const char* text, const char* found) {
     StepLogReader reader({0, [&](const std::string& line, std::string* held) {
