@@ -436,6 +436,7 @@ class Ss {
         words.size() >= 5 + kind && NumberOf(words[1 + kind]) && NumberOf(words[2 + kind]);
     const bool is_info = std::any_of(
         words.begin(), words.end(), [](std::string_view word) { return word.starts_with("rtt:"); });
+    if (is_socket) is_control_ = IsOfSsh(words[3 + kind]) || IsOfSsh(words[4 + kind]);
     if (is_info) {
       // With -O both are one line.
       if (is_socket) {
@@ -454,7 +455,9 @@ class Ss {
   LinkLog Finish() {
     if (connections_ == 0) {
       throw InputError(
-          {path_, 0, ""}, "", "tells of no connection that sent",
+          {path_, 0, ""}, "",
+          control_ == 0 ? "tells of no connection that sent"
+                        : "tells of no connection that sent but those of ssh (port 22)",
           "what \"ss -ti\" prints while a training runs, with rtt: and data_segs_out:");
     }
     const auto finding = [&](const char* name, double value, LinkUnit unit, const char* what,
@@ -491,6 +494,11 @@ class Ss {
     } else if (controls_.size() > 1) {
       log_.remarks.emplace_back("the connections have different congestion controls");
     }
+    if (control_ > 0) {
+      log_.remarks.push_back(
+          control_ == 1 ? "one connection of ssh (port 22) is left out"
+                        : fmt::format("{} connections of ssh (port 22) are left out", control_));
+    }
     return std::move(log_);
   }
 
@@ -500,6 +508,12 @@ class Ss {
     if (value > 0 && (!*seen || (least ? value < (*seen)->first : value > (*seen)->first))) {
       *seen = {value, from};
     }
+  }
+
+  // Whether an end of a connection is a server of ssh: no training, but the one who looks at it.
+  static bool IsOfSsh(std::string_view address) {
+    const std::string_view port = address.substr(address.rfind(':') + 1);
+    return port == "22" || port == "ssh";
   }
 
   // "cubic wscale:10,10 rto:212 rtt:10.905/18.603 mss:1448 pmtu:1500 cwnd:4957 ... retrans:0/5".
@@ -524,6 +538,10 @@ class Ss {
       }
     }
     if (facts["data_segs_out"] <= 0) return;  // it only listens
+    if (is_control_) {
+      ++control_;
+      return;
+    }
     ++connections_;
     if (first_ == 0) first_ = line;
     last_ = line;
@@ -548,6 +566,8 @@ class Ss {
   std::string path_;
   LinkLog log_;
   double connections_ = 0;
+  bool is_control_ = false;  // the socket of the line before, or of this one
+  int control_ = 0;          // of those that sent
   Seen least_rtt_;
   Seen most_rtt_;
   Seen rate_;

@@ -6,7 +6,7 @@
 //   ping            of iputils, BusyBox and BSD: the round trip and the packets lost
 //   ethtool IF      the port's speed
 //   ss -ti          TCP's own view of connections (misc/ss.c of iproute2): the least round trip,
-//                   retransmissions, windows, congestion control, MTU
+//                   retransmissions, windows, congestion control, MTU; none of ssh (port 22)
 //
 // A fact is what a cluster file states of a link; a rate that one tool reached is none, as a line
 // may carry more, and stands among the findings. Every number says from where in the file it comes.

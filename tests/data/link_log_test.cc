@@ -280,6 +280,37 @@ TEST(LinkLog, SsTellsWhatTcpKnows) {
   EXPECT_EQ(with_kind.unknown.count, 0);
 }
 
+// Who looks at a training by ssh has a connection too.
+TEST(LinkLog, SsLeavesOutConnectionsOfSsh) {
+  const std::string training =
+      "ESTAB 0 0 10.0.0.1:40022 10.0.0.2:22022\n"
+      "\t cubic rto:204 rtt:0.7/1 mss:1448 cwnd:10 data_segs_out:1000 retrans:0/5 minrtt:0.5\n";
+  const std::string info =
+      " cubic rto:204 rtt:9/1 mss:1448 cwnd:99 data_segs_out:200 retrans:0/90 minrtt:0.1\n";
+  const TempFolder folder;
+  for (const std::string ends : {"10.0.0.1:22 10.0.9.9:51234", "10.0.0.1:51234 10.0.9.9:22",
+                                 "10.0.0.1:ssh 10.0.9.9:5000", "[fd00::1]:22 [fd00::2]:5000"}) {
+    SCOPED_TRACE(ends);
+    const std::string own = "ESTAB 0 0 " + ends;
+    for (const std::string& text : {training + own + "\n\t" + info, own + "\n\t" + info + training,
+                                    training + own + info, own + info + training}) {
+      const LinkLog log = ReadSs(folder.Write("ss.txt", text));
+      EXPECT_DOUBLE_EQ(Finding(log, "connections"), 1) << text;
+      EXPECT_DOUBLE_EQ(log.link.rtt->si(), 0.5e-3) << text;
+      EXPECT_DOUBLE_EQ(*log.link.loss, 5.0 / 1000) << text;
+      EXPECT_DOUBLE_EQ(Finding(log, "window"), 10 * 1448) << text;
+      EXPECT_EQ(log.remarks,
+                std::vector<std::string>{"one connection of ssh (port 22) is left out"})
+          << text;
+      EXPECT_EQ(log.unknown.count, 0);
+    }
+    const std::string alone = folder.Write("ss.txt", own + "\n\t" + info);
+    EXPECT_TRUE(Says(ErrorOf([&] { ReadSs(alone); }),
+                     "tells of no connection that sent but those of ssh (port 22)"));
+  }
+  EXPECT_TRUE(ReadSs(folder.Write("ss.txt", training)).remarks.empty());
+}
+
 TEST(LinkLog, WhatIsNoneIsRefused) {
   const TempFolder folder;
   const auto refused = [&](auto read, const std::string& text, const std::string& says) {
