@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 #include <unordered_map>
+#include <utility>
 
 #include "data/plan/key.h"
 #include "data/values/names.h"
@@ -48,13 +49,11 @@ void AddStrangers(const CalibrationProblem& problem, std::vector<std::string>* c
   const Cluster& cluster = problem.cluster;
   std::set<std::string> hosts;
   std::set<std::string> devices;
-  int most_nodes = 0;
-  int most_devices = 0;
+  PlansExtent extent;
   for (const Run& run : problem.runs) {
     hosts.insert(run.plan.hosts.begin(), run.plan.hosts.end());
     if (problem.devices.count(run.device) == 0) devices.insert(run.device);
-    most_nodes = std::max(most_nodes, run.plan.nodes());
-    most_devices = std::max(most_devices, DevicesOnFullestNode(run.plan.placement));
+    extent.Include(run.plan);
   }
   for (const Host& host : cluster.hosts) hosts.erase(host.name);
   if (!cluster.hosts.empty() && !hosts.empty()) {
@@ -62,14 +61,7 @@ void AddStrangers(const CalibrationProblem& problem, std::vector<std::string>* c
                        (hosts.size() == 1 ? " is no host" : " are no hosts") + " of " +
                        cluster.name);
   }
-  if (most_nodes > cluster.nodes) {
-    caveats->push_back("a run is on " + std::to_string(most_nodes) + " nodes, " + cluster.name +
-                       " has " + std::to_string(cluster.nodes));
-  }
-  if (most_devices > cluster.devices_per_node) {
-    caveats->push_back("a run has " + std::to_string(most_devices) + " devices on a node, " +
-                       cluster.name + " has " + std::to_string(cluster.devices_per_node));
-  }
+  for (std::string& sentence : extent.Beyond(cluster)) caveats->push_back(std::move(sentence));
   const std::vector<std::string> known = {cluster.device};
   for (const std::string& device : devices) {
     const std::string meant = DidYouMean(device, known);
@@ -218,6 +210,24 @@ void AddBatches(const CalibrationProblem& problem, std::vector<std::string>* cav
 }
 
 }  // namespace
+
+void PlansExtent::Include(const Plan& plan) {
+  nodes = std::max(nodes, plan.nodes());
+  devices_per_node = std::max(devices_per_node, DevicesOnFullestNode(plan.placement));
+}
+
+std::vector<std::string> PlansExtent::Beyond(const Cluster& cluster) const {
+  std::vector<std::string> sentences;
+  if (nodes > cluster.nodes) {
+    sentences.push_back("a run is on " + std::to_string(nodes) + " nodes, " + cluster.name +
+                        " has " + std::to_string(cluster.nodes));
+  }
+  if (devices_per_node > cluster.devices_per_node) {
+    sentences.push_back("a run has " + std::to_string(devices_per_node) + " devices on a node, " +
+                        cluster.name + " has " + std::to_string(cluster.devices_per_node));
+  }
+  return sentences;
+}
 
 std::vector<std::string> Caveats(const CalibrationProblem& problem,
                                  const CalibrationOutcome& outcome) {

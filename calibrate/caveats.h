@@ -9,6 +9,16 @@
 
 namespace stepcast {
 
+// The most that plans take of a cluster.
+struct PlansExtent {
+  int nodes = 0;
+  int devices_per_node = 0;
+
+  void Include(const Plan& plan);
+  // What of it the cluster does not have: a sentence each, without its full stop.
+  std::vector<std::string> Beyond(const Cluster& cluster) const;
+};
+
 // A sentence each, without its full stop, the gravest first: the model does not describe the runs;
 // times as of another unit; rows that repeat others; hosts, nodes, devices that the cluster file
 // does not have; a parameter at the edge of its range; nothing decided by the runs; one batch only;

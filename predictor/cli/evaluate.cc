@@ -63,6 +63,8 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
                      all.stopped > 0 ? "holds no run of which a step ended" : "holds no runs",
                      "at least one row");
   }
+  // Forecast as if the cluster had them.
+  const std::vector<std::string> beyond = evaluation.extent().Beyond(problem.cluster);
   std::vector<ScoredGroup> groups;
   if (!group_by.empty()) groups = evaluation.By(group_by);
   if (args.Has("report")) {
@@ -72,6 +74,7 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
   if (args.Has("json")) {
     Json json;
     json["overall"] = ScoreJson(all);
+    json["flags"] = beyond;
     json["groups"] = Json::array();
     for (const ScoredGroup& group : groups) {
       Json of_group = {{"name", group.name}};
@@ -96,6 +99,7 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
   if (const std::string stopped = StoppedText(all); !stopped.empty()) {
     out += NoteLine(stopped, style);
   }
+  for (const std::string& sentence : beyond) out += FlagLine(sentence, style);
   if (args.Has("report")) out += NoteLine("written to " + args.Text("report"), style);
   Print(out);
   return kDone;

@@ -149,6 +149,7 @@ void Evaluation::Take(const Run& run, const Cluster& cluster, const CalibrationP
       members[Groupings().at(grouping)(run, predicted)].Add(run, predicted);
     }
     ++taken_;
+    extent_.Include(run.plan);
     const bool keeps = first_.size() < keep_.first || keep_.farthest > 0 || keep_.spread > 0;
     if (!keeps) return;
     Keep({taken_, run.place, run.workload, run.device, run.plan, run.step_time, run.stopped,

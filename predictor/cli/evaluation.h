@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "calibrate/calibrate.h"
+#include "calibrate/caveats.h"
 #include "data/plan/key.h"
 #include "predictor/cli/command.h"
 
@@ -79,6 +80,8 @@ class Evaluation {
   std::size_t runs() const { return all_.relative.size(); }  // of which a step ended
   std::size_t taken() const { return taken_; }
   Score overall() const { return ScoreOf(all_); }
+  // Of all runs that were taken.
+  const PlansExtent& extent() const { return extent_; }
   std::vector<ScoredGroup> By(const std::string& grouping) const;
 
   const std::vector<EvaluatedRun>& first() const { return first_; }
@@ -121,6 +124,7 @@ class Evaluation {
   KeptRuns keep_;
   std::map<std::pair<std::string, std::string>, Forecaster> forecasters_;
   Errors all_;
+  PlansExtent extent_;
   std::map<std::string,
            std::map<std::string, Errors, bool (*)(const std::string&, const std::string&)>>
       groups_;

@@ -424,6 +424,7 @@ std::string EvaluationPage(const Cluster& cluster, const Evaluation& evaluation,
   page.Section("Errors and coverage");
   AddScores(evaluation, group_by, &page);
   page.Paragraph(kScoresMean);
+  page.Warnings(evaluation.extent().Beyond(cluster));
   page.Section("Predicted over measured");
   AddPlots(evaluation, &page);
   page.Section("Runs");

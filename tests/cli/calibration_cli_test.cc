@@ -529,6 +529,25 @@ TEST_F(CheckCommand, Errors) {
 
 // ---- evaluate.
 
+TEST(EvaluateCommand, SaysWhatTheClusterDoesNotHave) {
+  const TempFolder folder;
+  const auto judge = [&](const std::string& placement) {
+    return Words{"evaluate", "--cluster", "gce-t4", "--runs",
+                 folder.Write("r.csv",
+                              "workload,device,placement,servers,strategy,local_batch,step_time_s\n"
+                              "resnet50,t4,4-4,0,ring,32,0.5\nresnet50,t4," +
+                                  placement + ",0,ring,32,0.5\n")};
+  };
+  EXPECT_EQ(JsonOf(judge("4-4-4-4")).at("flags"), Json::array());
+  EXPECT_EQ(JsonOf(judge("1-1-1-1-1-1")).at("flags"),
+            Json::array({"a run is on 6 nodes, gce-t4 has 4"}));
+  const std::string page = folder.Path("judged.html");
+  program::ExpectText(
+      judge("8-8-8-8-8") + Words{"--report", page},
+      {"a run is on 5 nodes, gce-t4 has 4", "a run has 8 devices on a node, gce-t4 has 4"});
+  EXPECT_NE(FileContent(page).find("a run is on 5 nodes, gce-t4 has 4"), std::string::npos);
+}
+
 TEST(EvaluateCommand, NamesTheFirstOfManyHosts) {
   const TempFolder folder;
   std::string placement = "1";
