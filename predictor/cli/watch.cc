@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "calibrate/online/online_calibration.h"
+#include "calibrate/online/slow_drift.h"
 #include "data/logs/log_follower.h"
 #include "data/values/numbers.h"
 #include "predictor/cli/command.h"
@@ -60,12 +61,15 @@ po::options_description WatchOptions() {
   return options;
 }
 
+// The cause of what is seen in the long run alone: it may be any.
+constexpr const char* kSlowDrift = "slow drift";
+
 struct Drift {
   int line = 0;
   double steps = 0;  // seen by then
   std::string cause;
-  Duration<> before;  // what was expected
-  Duration<> now;     // as learnt since
+  Duration<> before;  // what was expected; of a slow drift the first steps
+  Duration<> now;     // as learnt since; of a slow drift the latest
 };
 
 // The job, as far as its log has told of it.
@@ -149,11 +153,10 @@ class Watched {
     constexpr std::size_t kLatest = 400;
     if (latest_.size() > kLatest) latest_.pop_front();
     if (!said.cause.empty()) {
-      // Causes follow each other without end; the first ones and their number tell enough.
-      constexpr std::size_t kMostDrifts = 10'000;
-      ++causes_[said.cause];
-      drift_ = Drift{line_, steps_, said.cause, said.predicted, Learnt().step_time};
-      if (drifts_.size() < kMostDrifts) drifts_.push_back(*drift_);
+      slow_drift_.BeginAnew();
+      Tell({line_, steps_, said.cause, said.predicted, Learnt().step_time});
+    } else if (const auto slow = slow_drift_.Observe(step)) {
+      Tell({line_, steps_, kSlowDrift, slow->before, slow->now});
     }
     return true;
   }
@@ -224,6 +227,14 @@ class Watched {
     double sum_s = 0;
   };
 
+  void Tell(const Drift& drift) {
+    // Causes follow each other without end; the first ones and their number tell enough.
+    constexpr std::size_t kMostDrifts = 10'000;
+    ++causes_[drift.cause];
+    drift_ = drift;
+    if (drifts_.size() < kMostDrifts) drifts_.push_back(drift);
+  }
+
   // A synchronous step ends with the slowest rank, and the warm-up shows which that is: by the
   // least of its times, as others have the start in them.
   void ChooseRank(const LoggedNumber& number) {
@@ -272,6 +283,7 @@ class Watched {
   std::optional<int> new_begin_;
   int line_ = 0;
   std::deque<Duration<>> latest_;
+  SlowDrift slow_drift_;  // of what job_ learns without noticing
   std::optional<Drift> drift_;
   std::vector<Drift> drifts_;
   std::map<std::string, std::int64_t> causes_;
@@ -284,9 +296,10 @@ std::string Interval(const Prediction& p) {
 }
 
 std::string DriftText(const Drift& drift) {
-  return fmt::format("line {}, step {}: {} has changed: {} instead of {}", drift.line,
-                     FormatCount(drift.steps), drift.cause, FormatDuration(drift.now),
-                     FormatDuration(drift.before));
+  const std::string what = drift.cause == kSlowDrift ? "steps have changed little by little"
+                                                     : drift.cause + " has changed";
+  return fmt::format("line {}, step {}: {}: {} instead of {}", drift.line, FormatCount(drift.steps),
+                     what, FormatDuration(drift.now), FormatDuration(drift.before));
 }
 
 Json DriftJson(const Drift& drift) {

@@ -123,6 +123,30 @@ TEST(WatchCli, AChangeIsToldWithItsLineAndSizes) {
   ExpectText(Watch(log), {" has changed: ", "forecast ", "learnt"}, 1);
 }
 
+// 1 % more every 100 steps: what is expected follows, and only the first steps tell.
+TEST(WatchCli, ASlowDriftIsTold) {
+  const TempFolder folder;
+  std::ostringstream text;
+  text.precision(5);
+  text << std::fixed;
+  for (int i = 0; i < 1500; ++i) {
+    const double step_s = (0.4 + 0.008 * std::sin(2.0 * i * i)) * (1 + 1e-4 * i);
+    text << "Epoch: [0][" << i << "/9999]\tTime " << step_s << " (0.4)\tLoss 6.9 (6.9)\n";
+  }
+  const std::string log = folder.Write("train.log", text.str());
+  const ProcessResult result = Stepcast(Watch(log, {"--json"}));
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  const Json drifts = EventsOf(result).back().at("drifts");
+  ASSERT_FALSE(drifts.empty()) << result.out;
+  const Json& first = drifts.at(0);
+  EXPECT_EQ(first.at("cause"), "slow drift");
+  EXPECT_GT(first.at("line"), 300);
+  EXPECT_LT(first.at("line"), 700);
+  EXPECT_NEAR(first.at("before_s"), 0.4 * 1.007, 0.4 * 0.01);
+  EXPECT_GT(first.at("now_s"), 1.015 * first.at("before_s").get<double>());
+  ExpectText(Watch(log), {"steps have changed little by little: "}, 1);
+}
+
 // Steps shorter than the interval are as little within it as longer ones.
 TEST(WatchCli, CountsTheStepsWithinTheForecast) {
   const TempFolder folder;
