@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <set>
 #include <sstream>
 #include <string_view>
 #include <unordered_set>
@@ -715,13 +714,11 @@ namespace {
 // A plan that names no hosts on all nodes that there are, with the hosts that are known named: it
 // has no choice of them. Nodes that nobody knows by name are like most.
 std::optional<Plan> OnAllHosts(const Cluster& cluster, const Plan& plan) {
-  if (!plan.hosts.empty() || plan.nodes() < cluster.nodes) return std::nullopt;
-  const std::set<std::string> known = KnownHosts(cluster);
-  const auto nodes = static_cast<std::size_t>(plan.nodes());
-  if (known.empty() || known.size() > nodes) return std::nullopt;
+  if (!plan.hosts.empty()) return std::nullopt;
+  std::vector<std::string> hosts = HostsOfAllNodes(cluster, plan.nodes());
+  if (hosts.empty()) return std::nullopt;
   Plan named = plan;
-  named.hosts.assign(known.begin(), known.end());
-  named.hosts.resize(nodes);
+  named.hosts = std::move(hosts);
   return named;
 }
 

@@ -18,6 +18,16 @@ std::set<std::string> KnownHosts(const Cluster& cluster) {
   return hosts;
 }
 
+std::vector<std::string> HostsOfAllNodes(const Cluster& cluster, int nodes) {
+  if (nodes < cluster.nodes) return {};
+  const std::set<std::string> known = KnownHosts(cluster);
+  const auto all = static_cast<std::size_t>(nodes);
+  if (known.empty() || known.size() > all) return {};
+  std::vector<std::string> hosts(known.begin(), known.end());
+  hosts.resize(all);
+  return hosts;
+}
+
 std::string ListedNames(const std::vector<std::string>& names, const char* word) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {

@@ -281,12 +281,6 @@ void RequireBatch(const Plan& plan) {
                    "samples of one micro-step on one device, like 32");
 }
 
-void NameAllHosts(const Cluster& cluster, Plan* plan) {
-  const std::set<std::string> hosts = KnownHosts(cluster);
-  if (static_cast<int>(hosts.size()) != plan->nodes()) return;
-  plan->hosts.assign(hosts.begin(), hosts.end());
-}
-
 void RequireKnownHosts(const Cluster& cluster, const std::set<std::string>& known,
                        const std::vector<std::string>& hosts, const InputPlace& place) {
   if (cluster.hosts.empty()) return;

@@ -160,9 +160,6 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload = "",
 // The batch is 0 where --local-batch is missing: a command that needs it says so by RequireBatch.
 Plan ReadPlan(const Arguments& arguments, const Target& target);
 void RequireBatch(const Plan& plan);
-// Names the hosts of a plan for the whole cluster, where the cluster file or its calibration names
-// just as many: their links differ, and no plan for all of them is without the slowest.
-void NameAllHosts(const Cluster& cluster, Plan* plan);
 // Throws InputError for a host that the cluster cannot have: its file lists hosts, and neither they
 // nor the calibration, which make up `known`, name it. Where the file lists none, any may be.
 void RequireKnownHosts(const Cluster& cluster, const std::set<std::string>& known,

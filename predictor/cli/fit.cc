@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "calibrate/caveats.h"
 #include "calibrate/excerpt.h"
@@ -12,6 +13,7 @@
 #include "calibrate/next_runs.h"
 #include "calibrate/parameter_layout.h"
 #include "data/plan/limits.h"
+#include "data/record/host_texts.h"
 #include "data/values/device_name.h"
 #include "data/values/names.h"
 #include "model/statistics/normal.h"
@@ -187,7 +189,11 @@ Fit MakeFit(const Arguments& arguments) {
 
 void UseWholeCluster(const Cluster& cluster, Plan* plan) {
   plan->placement.assign(static_cast<std::size_t>(cluster.nodes), cluster.devices_per_node);
-  NameAllHosts(cluster, plan);
+  std::vector<std::string> hosts = HostsOfAllNodes(cluster, plan->nodes());
+  // Their links differ, and no plan for all of them is without the slowest; but a plan is for hosts
+  // that all have a name.
+  if (hosts.empty() || hosts.back().empty()) return;
+  plan->hosts = std::move(hosts);
 }
 
 std::optional<Device> DeviceOf(const CalibrationProblem& problem, const std::string& name) {
