@@ -12,6 +12,7 @@
 
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/record/host_texts.h"
 #include "data/values/compression.h"
 #include "data/values/names.h"
 #include "data/values/placement.h"
@@ -62,14 +63,11 @@ GoesWith StrategiesOf(const Compression& compression) {
 std::string StrategiesWith(GoesWith with) {
   if (with == GoesWith::kExchanging) return "a strategy other than none";
   if (with == GoesWith::kSynchronous) return "a synchronous strategy";
-  std::string text;
-  std::string last;
+  std::vector<std::string> names;
   for (const StrategyTraits& strategy : kStrategies) {
-    if (!MayDiffer(with, strategy)) continue;
-    if (!last.empty()) text += (text.empty() ? "" : ", ") + last;
-    last = strategy.name;
+    if (MayDiffer(with, strategy)) names.emplace_back(strategy.name);
   }
-  return "strategy " + (text.empty() ? last : text + " or " + last);
+  return "strategy " + ListedNames(names, "or");
 }
 
 namespace {
