@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "data/plan/check.h"
+#include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/plan/si_range.h"
 #include "data/record/input_error.h"
@@ -49,7 +50,10 @@ struct LinkRanges {
   NumberRange rate = SiRangeOf("bandwidth");
   NumberRange rtt = SiRangeOf("rtt");
   NumberRange loss = SiRangeOf("loss");
+  NumberRange others = SiRangeOf("link-others");
   NumberRange background = SiRangeOf("background");
+  NumberRange oversubscription = SiRangeOf("oversubscription");
+  NumberRange nodes_per_switch = SiRangeOf("nodes-per-switch");
   NumberRange burst = SiRangeOf("loss-burst");
 };
 
@@ -72,19 +76,17 @@ bool IsLink(const LinkFacts& link, const Refuse& refuse) {
   if (link.loss && !(ranges.loss.Holds(*link.loss) && *link.loss < 1)) {
     return refuse("loss_rate", *link.loss, ranges.loss);
   }
-  if (link.others && !(*link.others >= 0 && *link.others <= kMostOthers)) {
-    return refuse("link_others", *link.others, NumberRange{0, kMostOthers});
+  if (link.others && !ranges.others.Holds(*link.others)) {
+    return refuse("link_others", *link.others, ranges.others);
   }
   if (link.background && !ranges.background.Holds(link.background->si())) {
     return refuse("background_bytes_per_s", link.background->si(), ranges.background);
   }
-  if (link.oversubscription &&
-      !(*link.oversubscription >= 1 && *link.oversubscription <= kMostOversubscription)) {
-    return refuse("oversubscription", *link.oversubscription,
-                  NumberRange{1, kMostOversubscription});
+  if (link.oversubscription && !ranges.oversubscription.Holds(*link.oversubscription)) {
+    return refuse("oversubscription", *link.oversubscription, ranges.oversubscription);
   }
-  if (link.nodes_per_switch && !(*link.nodes_per_switch >= 1)) {
-    return refuse("nodes_per_switch", *link.nodes_per_switch, NumberRange{1, kMostCount});
+  if (link.nodes_per_switch && !ranges.nodes_per_switch.Holds(*link.nodes_per_switch)) {
+    return refuse("nodes_per_switch", *link.nodes_per_switch, ranges.nodes_per_switch);
   }
   return !link.loss_burst || ranges.burst.Holds(link.loss_burst->si()) ||
          refuse("loss_burst_s", link.loss_burst->si(), ranges.burst);
@@ -273,9 +275,15 @@ std::optional<QueryProblem> CompiledState::ProblemOf(const PlanQuery& q) const {
                      fmt::format(" with strategy {}", StrategyName(facts.strategy)));
     }
     case QueryStatus::kBadBatch: {
-      const bool is_batch = q.local_batch >= 1 && q.local_batch <= kMostBatch;
-      return is_batch ? outside("accumulation_steps", q.accumulation_steps, 1, kMostCount)
-                      : outside("local_batch", q.local_batch, 1, kMostBatch);
+      const auto beyond = [&](const char* field, int value, const NumberRange& of_field) {
+        return outside(field, value, static_cast<int>(of_field.least),
+                       static_cast<int>(of_field.most));
+      };
+      const NumberRange& of_batch = FindPlanField("local-batch")->range;
+      const NumberRange& of_steps = FindPlanField("accumulation")->range;
+      return of_batch.Holds(q.local_batch)
+                 ? beyond("accumulation_steps", q.accumulation_steps, of_steps)
+                 : beyond("local_batch", q.local_batch, of_batch);
     }
     case QueryStatus::kBadSlowNodes: {
       if (slow < 0 || slow > q.nodes) {

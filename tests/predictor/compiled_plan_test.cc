@@ -1153,6 +1153,22 @@ TEST(QueryProblem, NamesFieldValueAndWhatIsAllowed) {
        "0, or from 1e-12 to 1000"},
       {[](PlanQuery* q) { q->link.loss = 1; }, "loss_rate", "1", "0, or from 1e-15 to below 1"},
       {[](PlanQuery* q) { q->link.others = -1; }, "link_others", "-1", "from 0 to 1000"},
+      {[](PlanQuery* q) { q->link.others = 1001; }, "link_others", "1001", "from 0 to 1000"},
+      {[](PlanQuery* q) {
+         q->link.oversubscription = 0.5;
+         q->link.nodes_per_switch = 4;
+       },
+       "oversubscription", "0.5", "from 1 to 1000"},
+      {[](PlanQuery* q) {
+         q->link.oversubscription = 4;
+         q->link.nodes_per_switch = 0;
+       },
+       "nodes_per_switch", "0", "from 1 to 1e+06"},
+      {[](PlanQuery* q) {
+         q->link.oversubscription = 4;
+         q->link.nodes_per_switch = 1'000'001;
+       },
+       "nodes_per_switch", "1000001", "from 1 to 1e+06"},
       {[](PlanQuery* q) { q->server_link.bandwidth = BytesPerSecond(0.0); },
        "server_bandwidth_bytes_per_s", "0", "from 0.125 to 1.25e+14"},
       {[](PlanQuery* q) { q->link.oversubscription = 4; }, "nodes_per_switch", "",
