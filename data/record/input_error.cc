@@ -59,6 +59,9 @@ InputError::InputError(InputPlace place, std::string value, std::string problem,
       problem_(std::move(problem)),
       allowed_(std::move(allowed)) {}
 
+OutOfRange::OutOfRange(InputPlace place, std::string value, std::string allowed)
+    : InputError(std::move(place), std::move(value), "is out of range", std::move(allowed)) {}
+
 InputError InputError::At(InputPlace place) const {
   return {std::move(place), value_, problem_, allowed_};
 }

@@ -40,6 +40,12 @@ class InputError : public std::runtime_error {
   std::string allowed_;
 };
 
+// Of a value that is what it should be but for its size.
+class OutOfRange : public InputError {
+ public:
+  OutOfRange(InputPlace place, std::string value, std::string allowed);
+};
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_DATA_RECORD_INPUT_ERROR_H_

@@ -185,7 +185,7 @@ double ParseWithUnit(std::string_view raw, const InputPlace& place, const UnitNa
     const double si = number * unit.si;
     if (!range.Holds(si)) {
       const NumberRange in_unit{range.least / unit.si, range.most / unit.si, range.or_nought};
-      fail("is out of range", in_unit.Text() + " " + unit.name);
+      throw OutOfRange(place, std::string(raw), in_unit.Text() + " " + unit.name);
     }
     return si;
   }
@@ -242,9 +242,9 @@ double ParseNanometres(std::string_view text, const InputPlace& place) {
 
 double ParseNumber(std::string_view text, const InputPlace& place, const NumberRange& range) {
   const std::string_view trimmed = Trim(text);
+  const auto allowed = [&] { return (range.or_nought ? "" : "a number ") + range.Text(); };
   const auto fail = [&](const std::string& problem) {
-    throw InputError(place, std::string(trimmed.empty() ? trimmed : text), problem,
-                     (range.or_nought ? "" : "a number ") + range.Text());
+    throw InputError(place, std::string(trimmed.empty() ? trimmed : text), problem, allowed());
   };
   double number = 0;
   std::string_view rest;
@@ -253,7 +253,7 @@ double ParseNumber(std::string_view text, const InputPlace& place, const NumberR
     fail("is not a number" + DidYouMean(NumberMeant(trimmed, false)));
   }
   if (!std::isfinite(number)) fail("is not a finite number");
-  if (!range.Holds(number)) fail("is out of range");
+  if (!range.Holds(number)) throw OutOfRange(place, std::string(text), allowed());
   if (std::fpclassify(number) == FP_SUBNORMAL) fail("is too near to 0");
   return number;
 }
@@ -281,7 +281,7 @@ long long ParseLongInteger(std::string_view text, const InputPlace& place, long 
                      "is not a whole number" + DidYouMean(NumberMeant(trimmed, true)), allowed);
   }
   if (error != std::errc() || number < low || number > high) {
-    throw InputError(place, std::string(text), "is out of range", allowed);
+    throw OutOfRange(place, std::string(text), allowed);
   }
   return number;
 }

@@ -94,8 +94,9 @@ Duration<> ReadStep(const std::string& raw, const InputPlace& place, const Plan&
   try {
     const Duration<> step = ParseDuration(each.value_or(text), place);
     if (step.si() > 0) return step;
+  } catch (const OutOfRange&) {
+    throw;
   } catch (const InputError& error) {
-    if (error.problem() == "is out of range") throw;
     throw InputError(place, raw, error.problem(), kStepTexts);
   }
   throw InputError(place, raw, "is no time", kStepTexts);

@@ -164,6 +164,8 @@ TEST(DiagnoseCli, StepsAreToldAsBarsTellThem) {
   ExpectError(kKnown + Words{"--measured", "5 Gbit/s"},
               {"--measured", "has an unknown unit", "samples/s", "it/s", "s/it", "ms"});
   ExpectError(kKnown + Words{"--measured", "0 it/s"}, {"--measured", "is out of range"});
+  // Who has the unit right learns the range.
+  ExpectError(kKnown + Words{"--measured", "1e99 s/it"}, {"is out of range; allowed: 0, or from"});
 }
 
 TEST(DiagnoseCli, RefusesWhatTellsNothing) {

@@ -211,6 +211,34 @@ RC_GTEST_PROP(Parse, WhatIsWrittenIsRead, ()) {
 
 // ---- Plain numbers.
 
+// A number that is wrong by its size alone has an error of its own kind.
+TEST(Parse, WhatIsOutOfRangeHasItsOwnType) {
+  const InputPlace place{"", 0, "--x"};
+  const auto is_of_size = [](const auto& parse) {
+    try {
+      parse();
+    } catch (const OutOfRange& error) {
+      EXPECT_EQ(error.problem(), "is out of range");
+      return true;
+    } catch (const InputError&) {
+      return false;
+    }
+    ADD_FAILURE() << "is taken";
+    return false;
+  };
+  for (const char* text : {"-1 s", "1e99 s", "1e-99 s"}) {
+    EXPECT_TRUE(is_of_size([&] { ParseDuration(text, place); })) << text;
+  }
+  for (const char* text : {"", "s", "1", "1 Gbit/s", "nan s", "1,5 s"}) {
+    EXPECT_FALSE(is_of_size([&] { ParseDuration(text, place); })) << text;
+  }
+  EXPECT_TRUE(is_of_size([&] { ParseNumber("3", place, 0, 2); }));
+  EXPECT_FALSE(is_of_size([&] { ParseNumber("x", place, 0, 2); }));
+  EXPECT_TRUE(is_of_size([&] { ParseInteger("3", place, 0, 2); }));
+  EXPECT_TRUE(is_of_size([&] { ParseInteger("99999999999999999999", place, 0, 2); }));
+  EXPECT_FALSE(is_of_size([&] { ParseInteger("1.5", place, 0, 2); }));
+}
+
 TEST(Parse, Numbers) {
   EXPECT_EQ(ParseNumber(" 1.5 ", kPlace, 0, 2), 1.5);
   EXPECT_EQ(ParseNumber("0", kPlace, 0, 2), 0.0);
