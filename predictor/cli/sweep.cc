@@ -5,11 +5,14 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include "data/io/text_file.h"
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/values/names.h"
+#include "data/values/training_facts.h"
 #include "predictor/binding.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/settings.h"
@@ -21,11 +24,28 @@ namespace {
 // Each plan is kept node by node.
 constexpr long long kMostNodesInAll = 50'000'000;
 
+// The workload as it is trained, which is no part of the plan, and who forecasts it.
+struct Trained {
+  Workload workload;
+  Predictor predictor;
+};
+
 struct Point {
   std::vector<std::string> values;  // by axis
   Plan plan;
+  std::shared_ptr<const Trained> trained;
   Prediction prediction;
 };
+
+// "resnet50", without what is varied of how it is trained.
+std::string NameOfAll(const Workload& workload, const std::vector<SweepAxis>& axes) {
+  Workload named = workload;
+  for (const SweepAxis& axis : axes) {
+    const TrainingFact* fact = FindTrainingFact(axis.key);
+    if (fact != nullptr) fact->set(fact->get(Workload()), &named);
+  }
+  return DescribeWorkload(named);
+}
 
 // Where a plan stands on a plot over `key`, in the unit that the axis is labelled with; not a
 // number for what has none, like a strategy.
@@ -122,7 +142,7 @@ std::string Plot(const std::vector<SweepAxis>& axes, const std::vector<Point>& p
     series.push_back(ideal);
   }
   PlotOptions options;
-  options.title = fmt::format("{} on {}", DescribeWorkload(target.workload), target.cluster.name);
+  options.title = fmt::format("{} on {}", NameOfAll(target.workload, axes), target.cluster.name);
   options.subtitle =
       fmt::format("{}: {}{}; bands are 90 % prediction intervals", target.device,
                   SettingsText(points), target.cluster.calibration ? "" : "; not calibrated");
@@ -160,11 +180,29 @@ std::vector<SweepAxis> ReadAxes(const Arguments& args) {
   return axes;
 }
 
+// As the values of a point say.
+std::shared_ptr<const Trained> TrainedAs(const Target& target, const std::vector<SweepAxis>& axes,
+                                         const std::vector<std::string>& values) {
+  Workload workload = target.workload;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const TrainingFact* fact = FindTrainingFact(axes[i].key);
+    if (fact != nullptr) fact->Read(values[i], OptionPlace(axes[i].key), &workload);
+  }
+  Predictor predictor(target.cluster, workload, target.facts, target.device, target.profile);
+  return std::make_shared<const Trained>(Trained{std::move(workload), std::move(predictor)});
+}
+
 // Every combination of the axes' values, the last axis fastest.
 std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
                                   const std::vector<SweepAxis>& axes) {
   const Plan base = ReadPlan(args, target);
-  const Predictor predictor = target.MakePredictor();
+  for (const SweepAxis& axis : axes) {
+    if (target.profile && FindTrainingFact(axis.key) != nullptr) {
+      throw InputError(OptionPlace("over"), axis.key, "is what --profile was measured with",
+                       "a sweep without --profile, or one for each --" + axis.key);
+    }
+  }
+  std::map<std::string, std::shared_ptr<const Trained>> ways;  // by their words
   const auto varied = [&](const char* key) {
     return std::any_of(axes.begin(), axes.end(),
                        [&](const SweepAxis& axis) { return axis.key == key; });
@@ -183,9 +221,17 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
       point.values[i] = axes[i].values[rest % axes[i].values.size()];
       rest /= axes[i].values.size();
     }
+    std::string way;
     for (std::size_t i = 0; i < axes.size(); ++i) {
-      SetPlanOption(axes[i].key, point.values[i], target.cluster, &point.plan);
+      if (FindTrainingFact(axes[i].key) != nullptr) {
+        way += point.values[i] + ",";
+      } else {
+        SetPlanOption(axes[i].key, point.values[i], target.cluster, &point.plan);
+      }
     }
+    std::shared_ptr<const Trained>& trained = ways[way];
+    if (trained == nullptr) trained = TrainedAs(target, axes, point.values);
+    point.trained = trained;
     // Another strategy keeps those options of the plan that it can have.
     if (varied("strategy")) {
       RequireKeptWith(point.plan, point.plan.strategy);
@@ -203,7 +249,7 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
           fmt::format("makes {} plans, of {} nodes already in the first {}", count, nodes, n + 1),
           fmt::format("at most {} nodes in all plans together", kMostNodesInAll));
     }
-    point.prediction = predictor.Predict(point.plan);
+    point.prediction = trained->predictor.Predict(point.plan);
     points.push_back(std::move(point));
   }
   return points;
@@ -241,7 +287,7 @@ std::string TableText(const std::vector<SweepAxis>& axes, const std::vector<Poin
     table.AddRow(std::move(row));
     for (const std::string& flag : p.flags) flags[KindOfFlag(flag)] = flag;
   }
-  std::string out = Heading(fmt::format("{} on {} ({})", DescribeWorkload(target.workload),
+  std::string out = Heading(fmt::format("{} on {} ({})", NameOfAll(target.workload, axes),
                                         target.cluster.name, target.device),
                             style);
   out += table.Render(style, 2);
@@ -262,13 +308,14 @@ int RunSweep(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddTargetOptions(&options);
   AddPlanOptions(&options);
-  options.add_options()(
-      "over", po::value<std::vector<std::string>>()->value_name("KEY=...")->composing(),
-      "what to vary: KEY=V,V,... or, for whole numbers, KEY=FROM..TO or "
-      "KEY=FROM..TO..STEP, where KEY is workers or another option of the plan "
-      "without its --, like strategy=ring,tree or loss=0,0.01; repeated, every "
-      "combination is predicted")("plot", po::value<std::string>()->value_name("FILE.svg"),
-                                  "draw a plot over the first --over")(
+  options.add_options()("over",
+                        po::value<std::vector<std::string>>()->value_name("KEY=...")->composing(),
+                        "what to vary: KEY=V,V,... or, for whole numbers, KEY=FROM..TO or "
+                        "KEY=FROM..TO..STEP, where KEY is workers or another option of the plan "
+                        "without its --, like strategy=ring,tree or loss=0,0.01, or precision or "
+                        "optimizer; repeated, every combination is predicted")(
+      "plot", po::value<std::string>()->value_name("FILE.svg"),
+      "draw a plot over the first --over")(
       "y", po::value<std::string>()->value_name("throughput|step_time"),
       "what the plot shows (throughput)")("json", "print one JSON object")("help",
                                                                            "print this text");
@@ -307,7 +354,12 @@ int RunSweep(const std::vector<std::string>& arguments) {
   if (args.Has("json")) {
     Json rows = Json::array();
     for (const Point& point : points) {
-      rows.push_back(PredictionJson(point.prediction, point.plan, target.subject()));
+      rows.push_back(
+          PredictionJson(point.prediction, point.plan,
+                         {target.cluster, point.trained->workload, target.device, target.facts}));
+      for (std::size_t i = 0; i < axes.size(); ++i) {
+        if (FindTrainingFact(axes[i].key) != nullptr) rows.back()[axes[i].key] = point.values[i];
+      }
     }
     PrintJson(Json{{"points", rows}, {"out_of_memory", OutOfMemory(points)}});
     return kDone;

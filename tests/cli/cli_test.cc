@@ -993,6 +993,36 @@ TEST(Sweep, EveryCombinationInOrder) {
   }
 }
 
+// How a workload is trained is no part of the plan, and varied like one.
+TEST(Sweep, PrecisionsAndOptimizers) {
+  const Words over = {"--over", "precision=fp32,fp16", "--over", "workers=1,8",
+                      "--over", "optimizer=sgd,adam"};
+  const Json json = JsonOf(kSweep + over);
+  ASSERT_EQ(json.at("points").size(), 8U);
+  std::size_t i = 0;
+  for (const char* precision : {"fp32", "fp16"}) {
+    for (const char* workers : {"1", "8"}) {
+      for (const char* optimizer : {"sgd", "adam"}) {
+        Json point = json.at("points")[i++];
+        EXPECT_EQ(point.at("precision"), precision);
+        EXPECT_EQ(point.at("optimizer"), optimizer);
+        point.erase("precision");
+        point.erase("optimizer");
+        EXPECT_EQ(point, JsonOf(kPredict + Words{"--workers", workers, "--precision", precision,
+                                                 "--optimizer", optimizer}));
+      }
+    }
+  }
+  EXPECT_NE(json.at("points")[0].at("step_time_s"), json.at("points")[4].at("step_time_s"));
+  // What is varied is not said of all.
+  const std::string text = Stepcast(kSweep + over + Words{"--precision", "fp16"}).out;
+  EXPECT_EQ(text.find("resnet50 on gce-t4"), 0U) << text;
+  ExpectError(kSweep + Words{"--over", "precision=fp32,fp8"}, {"--precision: 'fp8'", "bf16"});
+  ExpectError({"sweep", "--profile", "xeon-onednn-1", "--workload", "resnet18", "--local-batch",
+               "32", "--over", "precision=fp32,bf16"},
+              {"--over: 'precision'", "--profile"});
+}
+
 TEST(Sweep, BatchesAndStrategies) {
   const Json json = JsonOf({"sweep", "--cluster", "gce-t4", "--workload", "resnet50", "--workers",
                             "8", "--servers", "2", "--strategy", "ps-sync", "--over",
