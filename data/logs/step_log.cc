@@ -992,18 +992,14 @@ LoggedSteps ChooseSteps(const StepLog& log, const StepChoice& choice, const std:
   std::copy_if(all.begin(), all.end(), std::back_inserter(chosen.other_bars),
                [&](const LoggedBar& other) { return !is_bar(other); });
   double sum_s = 0;
-  std::int64_t gone_on = 0;
-  std::int64_t apart = 0;
   for (const StepSeries& series : log.series) {
     if (series.form.name != name || !is_bar(series)) continue;
     chosen.form = series.form;
     chosen.warm_up += series.warm_up;
     chosen.begun_anew += series.begun_anew;
-    gone_on += series.gone_on;
-    apart += series.apart;
+    chosen.may_be_means = chosen.may_be_means || series.may_be_means();
     chosen.ranks.push_back(series);
   }
-  chosen.may_be_means = 2 * apart > gone_on;
   chosen.slowest = SlowestOf(chosen.ranks);
   for (std::size_t i = 0; i < chosen.ranks.size(); ++i) {
     const StepSeries& series = chosen.ranks[i];

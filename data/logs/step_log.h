@@ -83,6 +83,9 @@ struct StepSeries {
   std::int64_t apart = 0;
 
   double mean_s() const { return sum_s / steps; }
+  // Whether a pattern's lines stand for several steps each, and nobody says whether their times are
+  // those of one of the steps or means: then how single steps scatter is not known.
+  bool may_be_means() const { return 2 * apart > gone_on; }
 };
 
 struct StepLog {
@@ -120,7 +123,7 @@ struct StepLogOptions {
   // Told of each number as it is read; then no times of single steps are kept, however many.
   std::function<void(const LoggedNumber&)> on_number = nullptr;
   // Of the pattern's numbers: times of single steps (kStep) or means over several (kInterval). None
-  // where nobody says so: they are taken for the former, and whether they may be the latter is told.
+  // where nobody says so: they are taken for the former, and that they may be the latter is told.
   std::optional<LoggedSpan> pattern_tells = std::nullopt;
 };
 
@@ -230,9 +233,7 @@ struct LoggedSteps {
   std::int64_t begun_anew = 0;
   std::int64_t micro_steps = 0;  // of a step, as StepSeries has them
   double steps = 0;
-  // A pattern's lines stand for several steps each, and nobody says whether their times are those
-  // of one of the steps or means: then how single steps scatter is not known.
-  bool may_be_means = false;
+  bool may_be_means = false;   // those of a rank, as StepSeries has it
   double mean_s = 0;           // of a sample, where form.samples says so
   std::vector<double> step_s;  // of single steps, the least first
 };

@@ -14,9 +14,9 @@ namespace stepcast {
 // The names of hosts that a cluster's file or its calibration knows.
 std::set<std::string> KnownHosts(const Cluster& cluster);
 
-// The hosts of so many nodes where the cluster has no more, so that there is no choice of them. Nodes
-// that nobody knows by name come last, without one. Empty where there is a choice, or no host is
-// known.
+// The hosts of so many nodes where the cluster has no more, so that there is no choice of them.
+// Nodes that nobody knows by name come last, without one. Empty where there is a choice, or no host
+// is known.
 std::vector<std::string> HostsOfAllNodes(const Cluster& cluster, int nodes);
 
 // "a", "a and b", "a, b and c"; with "or" for names of which one is meant or is enough.

@@ -343,13 +343,20 @@ std::string Summary(Watched* job, const StepLog& log) {
     out += Line("measured", fmt::format("nothing yet; {} of the warm-up", job->warm_up()));
     return out;
   }
+  const bool may_be_means =
+      std::any_of(log.series.begin(), log.series.end(),
+                  [](const StepSeries& series) { return series.may_be_means(); });
+  const char* const means = job->tells_means() ? ", which is of one step: means scatter less"
+                            : may_be_means
+                                ? ", which is of one step: these may be means, which scatter less "
+                                  "(--tells)"
+                                : "";
   out += Line(
       "measured",
       fmt::format("{} in the mean of {} steps, {:.0f} % of {} numbers within the interval{}",
                   FormatDuration(job->mean()), FormatCount(job->steps()),
                   100.0 * static_cast<double>(job->inside()) / static_cast<double>(job->numbers()),
-                  FormatCount(static_cast<double>(job->numbers())),
-                  job->tells_means() ? ", which is of one step: means scatter less" : ""));
+                  FormatCount(static_cast<double>(job->numbers())), means));
   out += Line("last", fmt::format("{}, where {} was expected", FormatDuration(job->measured()),
                                   FormatDuration(job->expected())));
   out += Line("learnt", Interval(job->Learnt()));

@@ -252,6 +252,15 @@ TEST(WatchCli, APatternTellsStepsOfAnyLog) {
   };
   const Words means = {"--pattern", "done in (?<ms>[0-9.]+) ms", "--tells", "means"};
   ExpectText(Watch(log, means), {"means scatter less"});
+  std::string apart;
+  for (int i = 0; i < 60; ++i) apart += "step " + std::to_string(50 * i) + " done in 400 ms\n";
+  const auto of_apart = [&](const Words& more) {
+    return Stepcast(Watch(folder.Write("apart.log", apart),
+                          Words{"--pattern", "done in (?<ms>[0-9.]+) ms"} + more))
+        .out;
+  };
+  EXPECT_NE(of_apart({}).find("(--tells)"), std::string::npos) << of_apart({});
+  EXPECT_EQ(of_apart({"--tells", "steps"}).find("scatter less"), std::string::npos);
   refused("done in (?<ms>[0-9.]+) s", "own.log: --pattern: matches none of 60 lines");
   refused("(?<ms>done)", "own.log:1: --pattern: 'done' is no time of a step");
 }
