@@ -35,15 +35,22 @@ std::string PrecisionsOf(const ComputeProfile& profile) {
   return names.empty() ? "a profile with layers" : names;
 }
 
+bool RunsAhead(const ComputeProfile& profile) { return profile.device.kind == "gpu"; }
+
 }  // namespace
+
+Duration<> HostOverhead(const ComputeProfile& profile) {
+  if (RunsAhead(profile)) return kGpuHostOverhead;
+  return profile.backend == kOneDnnBackend ? kOneDnnHostOverhead : kCpuHostOverhead;
+}
 
 ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& workload)
     : times_(profile, workload.precision),
       workload_(workload),
       device_(profile.device.name),
       carried_from_(profile.carried_from),
-      runs_ahead_(profile.device.kind == "gpu"),
-      host_overhead_(profile.backend == kOneDnnBackend ? kOneDnnHostOverhead : kHostOverhead) {
+      runs_ahead_(RunsAhead(profile)),
+      host_overhead_(HostOverhead(profile)) {
   if (workload_.layers.empty()) {
     throw InputError({"", 0, "workload"}, workload_.name, "has no layers to look up in a profile",
                      "a workload with layers");

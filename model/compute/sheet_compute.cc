@@ -89,7 +89,7 @@ SheetTime SheetCompute::At(double batch) const {
   time.update = Seconds(curve.Time(update, TrainingPass::kUpdate, 1));
   const auto with_backward = std::count_if(layers.backward.begin(), layers.backward.end(),
                                            [](double seconds) { return seconds > 0; });
-  time.host = kHostOverhead *
+  time.host = kGpuHostOverhead *
               (static_cast<double>(layers.forward.size()) + static_cast<double>(with_backward));
   return time;
 }

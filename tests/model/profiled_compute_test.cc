@@ -130,7 +130,7 @@ TEST(ProfiledCompute, SumsByHand) {
   EXPECT_TRUE(Near(sum.forward.in(kMicroseconds), 35));
   EXPECT_TRUE(Near(sum.backward.in(kMicroseconds), 46));
   EXPECT_TRUE(Near(sum.update.in(kMicroseconds), 3));
-  EXPECT_TRUE(Near(sum.host.si(), 5 * kHostOverhead.si())) << "three forward, two backward";
+  EXPECT_TRUE(Near(sum.host.in(kMicroseconds), 5 * 7)) << "three forward, two backward";
   EXPECT_TRUE(Near(sum.host_update.si(), 2 * kUpdateHostOverhead.si())) << "two tensors";
   EXPECT_EQ(sum.scaled, Duration<>());
   EXPECT_EQ(sum.beyond, Duration<>());
@@ -156,12 +156,25 @@ TEST(ProfiledCompute, TheHostAddsOrRunsAhead) {
   const ProfiledCompute gpu = Compute(SmallProfile("gpu"), Small());
   EXPECT_FALSE(cpu.runs_ahead());
   EXPECT_TRUE(gpu.runs_ahead());
-  const double host = 5 * kHostOverhead.in(kMicroseconds);
-  EXPECT_TRUE(Near(cpu.MicroStep(8).in(kMicroseconds), host + 81));
+  EXPECT_TRUE(Near(cpu.MicroStep(8).in(kMicroseconds), 5 * 7 + 81));
   EXPECT_TRUE(Near(gpu.MicroStep(8).in(kMicroseconds),
-                   std::pow(std::pow(host, 4) + std::pow(81.0, 4), 0.25)));
+                   std::pow(std::pow(5 * 80.0, 4) + std::pow(81.0, 4), 0.25)));
   EXPECT_TRUE(Near(cpu.Update().in(kMicroseconds), 3 + 2 * kUpdateHostOverhead.in(kMicroseconds)));
   EXPECT_TRUE(Near(gpu.Update().in(kMicroseconds), 3));
+}
+
+// A library's bare calls and a framework's kernels say the same of the host of a GPU: nothing.
+TEST(ProfiledCompute, TheHostIsThatOfTheDevicesKind) {
+  const auto overhead = [](const char* kind, const char* backend) {
+    ComputeProfile profile = SmallProfile(kind);
+    profile.backend = backend;
+    EXPECT_TRUE(Near(Compute(profile, Small()).Host().si(), 5 * HostOverhead(profile).si()));
+    return HostOverhead(profile).in(kMicroseconds);
+  };
+  EXPECT_DOUBLE_EQ(overhead("gpu", kCudaBackend), 80);
+  EXPECT_DOUBLE_EQ(overhead("gpu", kKinetoBackend), 80);
+  EXPECT_DOUBLE_EQ(overhead("cpu", kKinetoBackend), 7);
+  EXPECT_DOUBLE_EQ(overhead("cpu", kOneDnnBackend), 20);
 }
 
 // A host that maps memory at 1 ns a byte: nothing up to what its allocator keeps, then gradients
@@ -367,7 +380,7 @@ TEST(ProfiledCompute, MeasuredBatchesAreTheSumOfTheLayers) {
       EXPECT_TRUE(Near(sum.forward.si(), forward, 1e-9)) << name;
       EXPECT_TRUE(Near(sum.backward.si(), backward, 1e-9)) << name;
       EXPECT_TRUE(Near(sum.update.si(), update->time.si(), 1e-9)) << name;
-      EXPECT_TRUE(Near(sum.host.si(), starts * kHostOverhead.si(), 1e-9)) << name;
+      EXPECT_TRUE(Near(sum.host.si(), starts * kGpuHostOverhead.si(), 1e-9)) << name;
       EXPECT_EQ(sum.scaled, Duration<>()) << name;
       Duration<> layers;
       for (const ProfiledLayer& layer : sum.layers) {

@@ -88,7 +88,7 @@ TEST(SheetCompute, IsTheSumOfItsLayers) {
   const double activation = curve.Counted(2e3, 2 * 8000);
   EXPECT_DOUBLE_EQ(time.forward.si(), dense + activation);
   EXPECT_DOUBLE_EQ(time.backward.si(), 2 * dense + activation);
-  EXPECT_DOUBLE_EQ(time.host.in(kMicroseconds), 4 * 7);
+  EXPECT_DOUBLE_EQ(time.host.in(kMicroseconds), 4 * 80);
   EXPECT_DOUBLE_EQ(time.update.si(),
                    curve.Time(UpdateOp{Optimizer::kMomentum, 1000}, TrainingPass::kUpdate, 1));
 }
@@ -100,7 +100,7 @@ TEST(SheetCompute, NothingIsTrainedBeforeTheFirstParameters) {
   const SheetCompute compute(workload, MakeDevice(1, 1));
   EXPECT_EQ(compute.BackwardSeconds(4)[0], 0);
   EXPECT_GT(compute.BackwardSeconds(4)[1], 0);
-  EXPECT_DOUBLE_EQ(compute.At(4).host.in(kMicroseconds), 3 * 7);
+  EXPECT_DOUBLE_EQ(compute.At(4).host.in(kMicroseconds), 3 * 80);
 }
 
 // The curve that the step model takes is the sum, the first batch included.
@@ -117,6 +117,23 @@ TEST(SheetCompute, TheStepModelsCurveIsTheSum) {
       if (device_s < 3 * time.host.si()) continue;
       EXPECT_NEAR(curve.Time(Samples(batch)).si() / device_s, 1, 0.25) << name << " at " << batch;
     }
+  }
+}
+
+// DenseNet-121 was measured at 12 pictures on an A100 at 73 ms in fp16 and 74 in TF32: its 427 layers
+// and their backward passes wait for the host, whatever the precision.
+TEST(SheetCompute, ADeviceThatIsFasterThanItsHostWaits) {
+  Device a100 = MakeDevice(19.5, 1555);
+  a100.tf32 = TeraflopPerSecond(156.0);
+  a100.fp16 = TeraflopPerSecond(312.0);
+  a100.multiprocessors = 108;
+  for (const Precision precision : {Precision::kTf32, Precision::kFp16}) {
+    Workload densenet = *FindWorkload("densenet121");
+    densenet.precision = precision;
+    const SheetTime time = SheetCompute(densenet, a100).At(12);
+    const double step = SheetCompute(densenet, a100).Curve().Time(Samples(12.0)).si();
+    EXPECT_LT(time.forward + time.backward, time.host);
+    EXPECT_NEAR(step / 73.5e-3, 1, 0.1);
   }
 }
 
