@@ -35,6 +35,9 @@ std::optional<DeviceSheet> SheetOf(const Device& device, Precision precision) {
   if (HasSixteenBits(precision)) sheet.element_bytes = 2;
   sheet.matrix_units = precision != Precision::kFp32 && peak &&
                        (device.tf32 || *peak / *device.fp32 > kMostOfVectors);
+  if (sheet.matrix_units && precision == Precision::kTf32) {
+    sheet.ordinary_flop_per_s = device.fp32->si();
+  }
   sheet.multiprocessors = device.multiprocessors.value_or(0);
   if (device.last_cache) sheet.cache_bytes = device.last_cache->si();
   sheet.watts = device.power_w.value_or(0);

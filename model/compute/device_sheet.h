@@ -11,10 +11,12 @@
 namespace stepcast {
 
 struct DeviceSheet {
-  double flop_per_s = 0;       // peak of the unit that does products at this precision
-  double bytes_per_s = 0;      // of the memory
-  double element_bytes = 4;    // of a stored number
-  bool matrix_units = false;   // products are done by units for matrices and not by ordinary ones
+  double flop_per_s = 0;      // peak of the unit that does products at this precision
+  double bytes_per_s = 0;     // of the memory
+  double element_bytes = 4;   // of a stored number
+  bool matrix_units = false;  // products are done by units for matrices and not by ordinary ones
+  // Peak of the ordinary units, where they compute the same numbers as those for matrices; else 0.
+  double ordinary_flop_per_s = 0;
   double multiprocessors = 0;  // 0: unknown, and neither waves nor small products tell
   double cache_bytes = 0;      // the last level; 0: unknown, and nothing stays in it
   double watts = 0;            // board power limit; 0: unknown, and it does not hold the clock back

@@ -19,10 +19,11 @@
 //
 // A convolution is the product that it is lowered to, or Winograd's where ordinary units compute
 // and windows of 3 or 5 slide by one: 2 x 2 results from 16 products in one kernel, or (7 - r) x
-// (7 - r) from 36 products in kernels of their own, whichever is fastest. Each pass has its own
-// product and its own efficiency of gathering operands. Recurrent layers are one product for all
-// inputs, and for each position one product and a step of its own. All else passes the memory, at a
-// share of its bandwidth:
+// (7 - r) from 36 products in kernels of their own, whichever is fastest. TF32 has 32 bits, so that
+// a library takes ordinary units where they end earlier. Each pass has its own product and its own
+// efficiency of gathering operands. Recurrent layers are one product for all inputs, and for each
+// position one product and a step of its own. All else passes the memory, at a share of its
+// bandwidth:
 //
 //   t = t_l + M / (e B)
 //
@@ -173,9 +174,11 @@ class OperationCurve {
   }
   // Work that is not known in detail.
   T Counted(double flop, double bytes) const {
-    return p_[kKernelStart] + PNorm(flop / Rate(flop, T(1.0)),
-                                    Seen(bytes) / (p_[kProductBandwidth] * sheet_.bytes_per_s),
-                                    kKnee);
+    return OnFastestUnits([&](const OperationCurve& units) {
+      return p_[kKernelStart] + PNorm(flop / units.Rate(flop, T(1.0)),
+                                      Seen(bytes) / (p_[kProductBandwidth] * sheet_.bytes_per_s),
+                                      kKnee);
+    });
   }
 
  private:
@@ -190,7 +193,22 @@ class OperationCurve {
 
   T Products(double count, double m, double n, double k, bool may_split) const {
     const double bytes = sheet_.element_bytes * count * (m * k + k * n + m * n);
-    return p_[kKernelStart] + Tiles(count, m, n, k, bytes, T(1.0), may_split);
+    return p_[kKernelStart] + OnFastestUnits([&](const OperationCurve& units) {
+             return units.Tiles(count, m, n, k, bytes, T(1.0), may_split);
+           });
+  }
+
+  // The lesser time(curve) of those units that the sheet lets a library choose from.
+  template <class Time>
+  T OnFastestUnits(const Time& time) const {
+    const T own = time(*this);
+    if (sheet_.ordinary_flop_per_s == 0) return own;
+    DeviceSheet ordinary = sheet_;
+    ordinary.flop_per_s = sheet_.ordinary_flop_per_s;
+    ordinary.matrix_units = false;
+    ordinary.ordinary_flop_per_s = 0;
+    const T other = time(OperationCurve(ordinary, p_, burst_));
+    return other < own ? other : own;
   }
 
   // FLOP/s of all multiprocessors at work, for an operation of so much work.
@@ -276,6 +294,13 @@ class OperationCurve {
   T TimeOf(const ConvolutionOp& o, CurvePass pass, double batch) const {
     if (o.groups > 1 && o.groups == o.channels) return OfMemory(o, pass, batch, kNormBandwidth);
     if (pass == CurvePass::kDataGradient && !o.input_gradient) return T(0.0);
+    return p_[kKernelStart] + OnFastestUnits([&](const OperationCurve& units) {
+             return units.Convolution(o, pass, batch);
+           });
+  }
+
+  // Without the start of its kernel.
+  T Convolution(const ConvolutionOp& o, CurvePass pass, double batch) const {
     const auto groups = static_cast<double>(o.groups);
     const Lengths2 out = o.output();
     const auto channels = static_cast<double>(o.channels) / groups;
@@ -320,7 +345,7 @@ class OperationCurve {
         if (fused < time) time = fused;
       }
     }
-    return p_[kKernelStart] + time;
+    return time;
   }
 
   // Tiles of 32 filters and 32 pieces of 2 x 2 results.

@@ -137,6 +137,34 @@ TEST(OperationCurve, WindowsOfThreeAreWinograds) {
   EXPECT_GE(At(matrix, Ideal()).Time(op, CurvePass::kForward, 64), flop() / 1e13);
 }
 
+// Where units for matrices are as fast as ordinary ones, TF32 takes as long as fp32: Winograd's is
+// faster than either unit's product. Where they are eight times as fast, it is theirs.
+TEST(OperationCurve, Tf32IsOnTheFasterUnits) {
+  ConvolutionOp op;
+  op.channels = op.filters = 256;
+  op.input = {56, 56};
+  op.kernel = {3, 3};
+  op.stride = op.dilation = {1, 1};
+  op.padding = {1, 1, 1, 1};
+  const DeviceSheet single = Round();
+  DeviceSheet matrix = single;
+  matrix.matrix_units = true;
+  DeviceSheet either = matrix;
+  either.ordinary_flop_per_s = single.flop_per_s;
+  const auto seconds = [&](const DeviceSheet& sheet) {
+    return At(sheet, Ideal()).Time(op, CurvePass::kForward, 64);
+  };
+  EXPECT_GT(seconds(matrix), 1.3 * seconds(single));
+  EXPECT_EQ(seconds(either), seconds(single));
+  either.flop_per_s = matrix.flop_per_s = 8e13;
+  EXPECT_EQ(seconds(either), seconds(matrix));
+  EXPECT_LT(seconds(either), seconds(single));
+  // A product of 32 bits at half of the ordinary units' rate, and what is known by its work alone.
+  either.flop_per_s = 5e12;
+  EXPECT_EQ(At(either).Product(8, 1280, 1280, 4096), At(single).Product(8, 1280, 1280, 4096));
+  EXPECT_EQ(At(either).Counted(1e12, 1e6), At(single).Counted(1e12, 1e6));
+}
+
 // Products of activations have two gradients although they have no parameters; what reads the
 // network's input has one although it has some; a sum has one.
 TEST(OperationCurve, GradientsAreThoseOfTheInputs) {

@@ -77,6 +77,35 @@ TEST(DeviceSheet, UnitsForMatricesAreKnownByTheirPeak) {
   EXPECT_FALSE(SheetOf(device, Precision::kBf16)->matrix_units) << "no peak of its own";
 }
 
+// TF32 has 32 bits, which ordinary units compute as well; 16 bits they do not.
+TEST(DeviceSheet, OrdinaryUnitsComputeTf32Too) {
+  Device device = MakeDevice(10, 320);
+  EXPECT_EQ(SheetOf(device, Precision::kTf32)->ordinary_flop_per_s, 0);
+  device.tf32 = TeraflopPerSecond(15.0);
+  device.fp16 = TeraflopPerSecond(30.0);
+  EXPECT_EQ(SheetOf(device, Precision::kTf32)->ordinary_flop_per_s, 10e12);
+  EXPECT_EQ(SheetOf(device, Precision::kFp16)->ordinary_flop_per_s, 0);
+  EXPECT_EQ(SheetOf(device, Precision::kFp32)->ordinary_flop_per_s, 0);
+}
+
+// No network of the catalogue is slower in TF32 than in fp32, on a board whose peaks are equal.
+TEST(SheetCompute, Tf32IsNeverSlower) {
+  Device rtx_3090 = MakeDevice(35.6, 936);
+  rtx_3090.tf32 = TeraflopPerSecond(35.6);
+  rtx_3090.multiprocessors = 82;
+  rtx_3090.power_w = 350;
+  rtx_3090.process_nm = 8;
+  for (const std::string& name : WorkloadNames()) {
+    const Workload single = *FindWorkload(name);
+    Workload tf32 = single;
+    tf32.precision = Precision::kTf32;
+    const SheetTime at = SheetCompute(single, rtx_3090).At(48);
+    const SheetTime other = SheetCompute(tf32, rtx_3090).At(48);
+    EXPECT_LE(other.forward, at.forward) << name;
+    EXPECT_LE(other.backward, at.backward) << name;
+  }
+}
+
 // Work and bytes by the curve; two gradients of the dense layer, one of the activation; four calls
 // of the host.
 TEST(SheetCompute, IsTheSumOfItsLayers) {
