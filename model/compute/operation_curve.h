@@ -8,11 +8,13 @@
 //   W            = ceil(count ceil(m/tm) ceil(n/tn) s / S) + h
 //   K            = k / s, rounded up to 8, at least 32
 //   M            = max(bytes - kappa L, bytes / 5)          what the memory sees of the operands
-//   P'           = min(P, watts / (eps nm / 12))            the power limit holds the clock back
+//   P'           = min(P, watts / (eps q nm / 12))          the power limit holds the clock back
 //   t            = t_l + (mean over tiles of (least over s of t)^-c)^(-1/c)
 //
 //   P, B, L      peak [FLOP/s], memory bandwidth [B/s], last cache [B]
 //   S            multiprocessors; watts, nm: power limit [W], process of the chip [nm]
+//   q            1; on units for matrices w / 2: a number of 32 bits takes such a unit twice as long
+//                as one of 16, at the same power
 //   w            bytes of a number; 4 of those that an update reads and writes, at every precision
 //   c            how well a library chooses: the tile that it takes is not always the best
 //   the rest     kCurveParameterSpecs: meaning, unit, range and source of each
@@ -98,7 +100,7 @@ inline constexpr std::array<CurveParameterSpec, kCurveParameterCount> kCurvePara
     {"vector_energy", "pJ", 1e-12, 18.2, 15, 0.15, 5, 40,
      "energy of an operation of the ordinary units at 12 nm, the whole board's"},
     {"matrix_energy", "pJ", 1e-12, 2.4, 2.4, 0.2, 0.5, 10,
-     "energy of an operation of units for matrices at 12 nm, the whole board's"},
+     "energy of an operation of 16 bits of units for matrices at 12 nm, the whole board's"},
     {"tile_edge", "", 1, 6.5, 15, 1, 0.5, 100,
      "loads of a tile's operands, as so many multiply-adds for each row and column"},
     {"tile_start", "us", 1e-6, 0.37, 0.3, 1, 0.01, 5, "time to start and to end a tile"},
@@ -215,7 +217,8 @@ class OperationCurve {
   T Rate(double flop, const T& efficiency) const {
     const T peak = sheet_.flop_per_s * efficiency;
     if (sheet_.watts == 0 || sheet_.process_nm == 0 || flop == 0) return peak;
-    const T& energy = p_[sheet_.matrix_units ? kMatrixEnergy : kVectorEnergy];
+    const T energy =
+        sheet_.matrix_units ? T(p_[kMatrixEnergy] * (sheet_.element_bytes / 2)) : p_[kVectorEnergy];
     const T limited = flop * energy * (sheet_.process_nm / 12) / sheet_.watts - burst_;
     const T unlimited = flop / peak;
     return limited > unlimited ? T(flop / limited) : peak;

@@ -116,6 +116,23 @@ TEST(OperationCurve, ThePowerLimitHoldsTheClockBack) {
   EXPECT_NEAR(seconds(0) / (flop * 7.5e-12 / 70), 1, 0.01);
 }
 
+// 400 W at 2.5 pJ are 160 TFLOP/s of 16 bits, and 80 of TF32, whose peak of 156 is out of reach.
+TEST(OperationCurve, TwiceTheBitsTakeTwiceTheEnergy) {
+  CurveParameters<double> p = Ideal();
+  p.si[kMatrixEnergy] = 2.5e-12;
+  DeviceSheet sheet = Round();
+  sheet.matrix_units = true;
+  sheet.watts = 400;
+  sheet.process_nm = 12;
+  const double flop = 100 * 2.0 * 1280 * 1280 * 4096;
+  sheet.flop_per_s = 312e12;
+  sheet.element_bytes = 2;
+  EXPECT_NEAR(flop / At(sheet, p).Product(100, 1280, 1280, 4096) / 160e12, 1, 0.01);
+  sheet.flop_per_s = 156e12;
+  sheet.element_bytes = 4;
+  EXPECT_NEAR(flop / At(sheet, p).Product(100, 1280, 1280, 4096) / 80e12, 1, 0.01);
+}
+
 // A 3 x 3 window by Winograd is faster than the peak allows the plain product; one of 3 x 1 is not.
 TEST(OperationCurve, WindowsOfThreeAreWinograds) {
   ConvolutionOp op;
