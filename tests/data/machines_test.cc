@@ -561,6 +561,9 @@ TEST(ShippedMachines, FiguresStandAsInTheirSources) {
   EXPECT_EQ(rtx_4090.multiprocessors, 128);
   EXPECT_EQ(rtx_4090.last_cache, Mebibytes(72.0));
   EXPECT_EQ(rtx_4090.process_nm, 5.0);
+  // Seven links of 64 GB/s each way to the others of its platform; three of 50 out of the module.
+  EXPECT_EQ(FindDevice(devices, "mi300x")->device_link, GigabytesPerSecond(7 * 64.0));
+  EXPECT_EQ(FindDevice(devices, "mi250x")->device_link, GigabytesPerSecond(3 * 50.0));
   const Cluster tupi = ReadCluster(kMachines + "/ufrgs-tupi.yaml");
   EXPECT_EQ(tupi.device, "rtx_4090");
   EXPECT_EQ(tupi.link.bandwidth, GigabitsPerSecond(1.0));
