@@ -561,6 +561,9 @@ TEST(ShippedMachines, FiguresStandAsInTheirSources) {
   EXPECT_EQ(rtx_4090.multiprocessors, 128);
   EXPECT_EQ(rtx_4090.last_cache, Mebibytes(72.0));
   EXPECT_EQ(rtx_4090.process_nm, 5.0);
+  // Kepler issues for 128 of the 192 cores of a multiprocessor: 13 of them at 875 MHz.
+  EXPECT_NEAR(FindDevice(devices, "k80")->fp32->in(kTeraflopPerSecond), 13 * 128 * 2 * 0.875e-3,
+              0.005);
   // Seven links of 64 GB/s each way to the others of its platform; three of 50 out of the module.
   EXPECT_EQ(FindDevice(devices, "mi300x")->device_link, GigabytesPerSecond(7 * 64.0));
   EXPECT_EQ(FindDevice(devices, "mi250x")->device_link, GigabytesPerSecond(3 * 50.0));
