@@ -31,6 +31,7 @@
 //
 // Passes add up: a backward pass is the gradient of the parameters and, where the operation has
 // one, that of its input; which there are is for the operation to say and not for its parameters.
+// The gradient of a bias is a pass over the gradient of the output: frameworks call it by itself.
 //
 // Holds for dense operations of 32 and 16 bits on GPUs of 2014 to 2020 and, by the same physics,
 // on their successors; a device without multiprocessors in its sheet has neither waves nor tiles
@@ -279,8 +280,17 @@ class OperationCurve {
     const auto inputs = static_cast<double>(o.inputs);
     const auto units = static_cast<double>(o.units);
     if (pass == CurvePass::kForward) return Product(1, rows, units, inputs);
-    if (pass == CurvePass::kWeightGradient) return Product(1, inputs, units, rows);
+    if (pass == CurvePass::kWeightGradient) {
+      const T product = Product(1, inputs, units, rows);
+      return o.bias ? T(product + BiasGradient(rows * units)) : product;
+    }
     return o.input_gradient ? Product(1, rows, inputs, units) : T(0.0);
+  }
+
+  // The gradient of the output, so many numbers, is read once more and added up.
+  T BiasGradient(double numbers) const {
+    return p_[kKernelStart] +
+           Seen(sheet_.element_bytes * numbers) / (p_[kElementBandwidth] * sheet_.bytes_per_s);
   }
 
   // Both operands are activations: two gradients, whatever the parameters.
@@ -297,9 +307,12 @@ class OperationCurve {
   T TimeOf(const ConvolutionOp& o, CurvePass pass, double batch) const {
     if (o.groups > 1 && o.groups == o.channels) return OfMemory(o, pass, batch, kNormBandwidth);
     if (pass == CurvePass::kDataGradient && !o.input_gradient) return T(0.0);
-    return p_[kKernelStart] + OnFastestUnits([&](const OperationCurve& units) {
-             return units.Convolution(o, pass, batch);
-           });
+    const T time = p_[kKernelStart] + OnFastestUnits([&](const OperationCurve& units) {
+                     return units.Convolution(o, pass, batch);
+                   });
+    if (pass != CurvePass::kWeightGradient || !o.bias) return time;
+    const Lengths2 out = o.output();
+    return time + BiasGradient(batch * static_cast<double>(o.filters * out.height * out.width));
   }
 
   // Without the start of its kernel.

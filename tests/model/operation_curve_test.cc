@@ -200,6 +200,28 @@ TEST(OperationCurve, GradientsAreThoseOfTheInputs) {
   EXPECT_EQ(curve.Time(narrow, CurvePass::kDataGradient, 8), curve.Product(1, 4096, 200, 3000));
 }
 
+// A bias reads the gradient of the output once more: 1 GB at 1 TB/s, whatever the layer.
+TEST(OperationCurve, ABiasTakesAPassOfItsOwn) {
+  const OperationCurve<double> curve = At(Round(), Ideal());
+  const auto bias_seconds = [&](auto op, CurvePass pass, double batch) {
+    const double without = curve.Time(op, pass, batch);
+    op.bias = true;
+    return curve.Time(op, pass, batch) - without;
+  };
+  const DenseOp dense{500, 1000, 5000};
+  ConvolutionOp convolution;
+  convolution.channels = 3;
+  convolution.filters = 100;
+  convolution.input = {500, 50};
+  convolution.kernel = convolution.stride = convolution.dilation = {1, 1};
+  EXPECT_NEAR(bias_seconds(dense, CurvePass::kWeightGradient, 100), 1e-3, 1e-9);
+  EXPECT_NEAR(bias_seconds(convolution, CurvePass::kWeightGradient, 100), 1e-3, 1e-9);
+  for (const CurvePass pass : {CurvePass::kForward, CurvePass::kDataGradient}) {
+    EXPECT_EQ(bias_seconds(dense, pass, 100), 0);
+    EXPECT_EQ(bias_seconds(convolution, pass, 100), 0);
+  }
+}
+
 // A position after another: twice as many take twice as long. Two directions go side by side.
 TEST(OperationCurve, RecurrentLayersGoPositionByPosition) {
   const OperationCurve<double> curve = At(Round());
