@@ -73,6 +73,7 @@ constexpr Entry kEntries[] = {
     {"resnet200", ResNet200, kImage},
     {"resnet32", ResNet32},
     {"resnet50", ResNet50, kImage},
+    {"resnet50_v1_5", ResNet50V15, kImage},
     {"switch_base_8",
      SwitchBase8,
      {kTokens, kT5Tokens, kSwitchExperts, kMostT5Tokens, kSwitchExperts}},

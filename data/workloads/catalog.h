@@ -30,6 +30,7 @@
 //   resnet18_cifar10   ResNet-18 for 32 x 32 x 3, 10 classes            kuangliu/pytorch-cifar
 //   resnet32           ResNet-32 for 32 x 32 x 3, 10 classes            He et al. 2015, option A
 //   resnet50           ResNet-50 v1                                     Keras
+//   resnet50_v1_5      ResNet-50 v1.5: stride in 3 x 3, no biases       torchvision
 //   resnet101          ResNet-101 v1                                    Keras
 //   resnet152          ResNet-152 v1                                    Keras
 //   resnet200          ResNet-200 v2 (pre-activation)                   osmr/imgclsmob

@@ -24,6 +24,7 @@ Workload ResNet18(std::int64_t pixels);
 Workload ResNet18Cifar10();
 Workload ResNet32();
 Workload ResNet50(std::int64_t pixels);
+Workload ResNet50V15(std::int64_t pixels);
 Workload ResNet101(std::int64_t pixels);
 Workload ResNet152(std::int64_t pixels);
 Workload ResNet200(std::int64_t pixels);

@@ -144,6 +144,53 @@ Workload ResNet50(std::int64_t pixels) { return KerasResNet("50", {3, 4, 6, 3}, 
 Workload ResNet101(std::int64_t pixels) { return KerasResNet("101", {3, 4, 23, 3}, pixels); }
 Workload ResNet152(std::int64_t pixels) { return KerasResNet("152", {3, 8, 36, 3}, pixels); }
 
+// torchvision's: no convolution has a bias, and the stride is in the 3 x 3 one, as in NVIDIA's and
+// MLPerf's ResNet-50.
+Workload ResNet50V15(std::int64_t pixels) {
+  NetworkBuilder net("resnet50_v1_5", "ResNet-50 (v1.5), " + ImageText(pixels),
+                     "torchvision.models.resnet50; He et al., arXiv 1512.03385",
+                     {pixels, pixels, 3});
+  net.Conv2d(
+      "conv1",
+      {.filters = 64, .kernel = 7, .stride = 2, .padding = Padding::Explicit(3), .bias = false});
+  net.BatchNorm("bn1");
+  net.Activation("relu", Function::kRelu);
+  net.MaxPool("maxpool", {.window = 3, .padding = Padding::Explicit(1)});
+  constexpr std::array<int, 4> kBlocks = {3, 4, 6, 3};
+  std::int64_t filters = 64;
+  for (std::size_t stage = 0; stage < kBlocks.size(); ++stage, filters *= 2) {
+    for (int i = 0; i < kBlocks.at(stage); ++i) {
+      const std::string block = "layer" + to_string(stage + 1) + "." + to_string(i) + ".";
+      const std::int64_t stride = i == 0 && stage > 0 ? 2 : 1;
+      const Shape input = net.shape();
+      net.Conv2d(block + "conv1", {.filters = filters, .bias = false});
+      net.BatchNorm(block + "bn1");
+      net.Activation(block + "relu1", Function::kRelu);
+      net.Conv2d(block + "conv2", {.filters = filters,
+                                   .kernel = 3,
+                                   .stride = stride,
+                                   .padding = Padding::Explicit(1),
+                                   .bias = false});
+      net.BatchNorm(block + "bn2");
+      net.Activation(block + "relu2", Function::kRelu);
+      net.Conv2d(block + "conv3", {.filters = 4 * filters, .bias = false});
+      net.BatchNorm(block + "bn3");
+      const Shape output = net.shape();
+      if (i == 0) {
+        net.set_shape(input);
+        net.Conv2d(block + "downsample.0",
+                   {.filters = 4 * filters, .stride = stride, .bias = false});
+        net.BatchNorm(block + "downsample.1");
+      }
+      net.Add(block + "add", output);
+      net.Activation(block + "relu3", Function::kRelu);
+    }
+  }
+  net.GlobalAveragePool("avgpool");
+  net.Dense("fc", {.units = 1000});
+  return net.Finish(Statistics::kNotInTotal);
+}
+
 // Normalisation and activation come before each convolution; a projection starts from the activated
 // tensor, an identity from the raw one; the stride is in the 3 x 3 convolution. 64,666,280
 // parameters and 15.07 G multiply-adds, as PreResNet-200b in github.com/osmr/imgclsmob.

@@ -110,6 +110,7 @@ constexpr PublishedCount kPublishedCounts[] = {
     {"resnet200", 64'666'280, 64'666'280},           // osmr/imgclsmob, PreResNet-200b
     {"resnet32", 464'154, 464'154},                  // reimplementations; 0.46 M in He et al.
     {"resnet50", 25'636'712, 25'583'592},            // Keras
+    {"resnet50_v1_5", 25'557'032, 25'557'032},       // torchvision, meta num_params
     {"switch_base_8", 619'339'008, 619'339'008},     // Hugging Face SwitchTransformers
     {"t5_base", 222'903'552, 222'903'552},           // Hugging Face T5ForConditionalGeneration
     {"t5_large", 737'668'096, 737'668'096},          // Hugging Face T5ForConditionalGeneration
@@ -144,6 +145,7 @@ TEST(WorkloadCatalog, UtterancesAndDetectionVaryInSize) {
 
 TEST(WorkloadCatalog, GradientTensorsAreAsManyAsInTheFrameworks) {
   EXPECT_EQ(TensorCount(Find("resnet50")), 214U);
+  EXPECT_EQ(TensorCount(Find("resnet50_v1_5")), 161U);
   EXPECT_EQ(TensorCount(Find("resnet101")), 418U);
   EXPECT_EQ(TensorCount(Find("resnet152")), 622U);
   EXPECT_EQ(TensorCount(Find("densenet121")), 364U);
@@ -218,6 +220,7 @@ constexpr PublishedWork kPublishedWork[] = {
     {"resnet200", 2 * 15.06863, 0.01},         // osmr/imgclsmob, with normalisation
     {"resnet32", 2 * 0.06886, 0.005},          // as thop prints it
     {"resnet50", 2 * 3.8, 0.02},               // He et al.
+    {"resnet50_v1_5", 2 * 4.089, 0.005},       // torchvision
     {"vgg16", 2 * 15.47, 0.005},               // torchvision
     {"vgg19", 2 * 19.632, 0.005},              // torchvision
     {"vit_b_16", 2 * 17.564, 0.005},           // torchvision
@@ -297,7 +300,7 @@ TEST(WorkloadCatalog, SizesOfInputChangeWorkAndNoTensor) {
       EXPECT_TRUE(Says(ErrorOf([&] { FindWorkload(name + "@" + wrong); }), name + "@" + wrong));
     }
   }
-  EXPECT_EQ(sized, 36);
+  EXPECT_EQ(sized, 37);
   EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("yolov3@400"); }), "a multiple of 32"));
   EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("vit_b_16@100"); }), "a multiple of 16"));
   EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("vit_b_32@240"); }), "a multiple of 32"));
