@@ -285,6 +285,11 @@ void NetworkBuilder::Attention(const std::string& name, const AttentionOptions& 
     shape_ = memory;
     Dense(name + ".value", {.units = key_value_heads * depth, .bias = options.bias});
   }
+  if (options.in_passes) {
+    Rearrange(name + ".query.heads", sequence);
+    Rearrange(name + ".key.heads", {memory_tokens, 1, key_value_heads * depth});
+    Rearrange(name + ".value.heads", {memory_tokens, 1, key_value_heads * depth});
+  }
   // Every head multiplies tokens x (features / heads) matrices.
   shape_ = {options.heads * tokens, 1, memory_tokens};
   const std::int64_t product_flop = 2 * tokens * memory_tokens * features;
@@ -292,12 +297,18 @@ void NetworkBuilder::Attention(const std::string& name, const AttentionOptions& 
          BatchedProductOp{
              .count = options.heads, .rows = tokens, .columns = memory_tokens, .depth = depth},
          {}, product_flop + shape_.elements());
+  if (options.in_passes) {
+    Rearrange(name + ".scale", shape_);
+    Rearrange(name + ".mask", shape_);
+  }
   Activation(name + ".softmax", Function::kSoftmax);
+  if (options.in_passes) Dropout(name + ".dropout");
   shape_ = sequence;
   Append(name + ".context", LayerKind::kAttention,
          BatchedProductOp{
              .count = options.heads, .rows = tokens, .columns = depth, .depth = memory_tokens},
          {}, product_flop);
+  if (options.in_passes) Rearrange(name + ".context.heads", sequence);
   Dense(name + ".output", {.units = features, .bias = options.bias});
 }
 
@@ -342,6 +353,8 @@ void NetworkBuilder::Recurrent(const std::string& name, const RecurrentOptions& 
          RecurrentOp{options.cell, shape_.positions(), inputs, hidden, directions},
          std::move(tensors), flop);
 }
+
+void NetworkBuilder::Dropout(const std::string& name) { Rearrange(name, shape_); }
 
 void NetworkBuilder::Add(const std::string& name, const Shape& other) {
   Require(shape_ == other, name, "the summands differ in shape");

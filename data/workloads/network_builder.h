@@ -123,6 +123,9 @@ struct AttentionOptions {
   std::int64_t key_value_heads = 0;
   bool bias = true;
   bool key_bias = true;  // false: the keys have none where the others have
+  // Heads are copied apart and together, and scores are scaled, masked and dropped out, each in a
+  // pass of its own: code from before one kernel did all of attention, and of drop-out.
+  bool in_passes = false;
   // Turns queries and keys by their positions (Su et al., arXiv 2104.09864).
   bool rotary = false;
   // The sequence that keys and values are made of, in cross attention; otherwise the current one.
@@ -190,6 +193,8 @@ class NetworkBuilder {
   // of `other`.
   void Add(const std::string& name, const Shape& other);
   void Multiply(const std::string& name, const Shape& other);
+  // In each pass so many elements read and written, as a copy; its mask aside.
+  void Dropout(const std::string& name);
   // The sum of the current tensor and a stored one of its shape, which is not trained.
   void AddStored(const std::string& name);
 

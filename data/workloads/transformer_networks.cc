@@ -29,14 +29,17 @@ Workload Bert(const std::string& size, int blocks, std::int64_t features, std::i
                 {.rows = kBertPositions, .features = features, .tokens = tokens});
   net.Add("embeddings.add_position", sequence);
   net.LayerNorm("embeddings.norm");
+  net.Dropout("embeddings.dropout");
   for (int i = 0; i < blocks; ++i) {
     const std::string layer = "layer." + to_string(i) + ".";
-    net.Attention(layer + "attention", {.heads = heads});
+    net.Attention(layer + "attention", {.heads = heads, .in_passes = true});
+    net.Dropout(layer + "attention.output.dropout");
     net.Add(layer + "attention.add", sequence);
     net.LayerNorm(layer + "attention.norm");
     net.Dense(layer + "intermediate", {.units = 4 * features});
     net.Activation(layer + "gelu", Function::kGelu);
     net.Dense(layer + "output", {.units = features});
+    net.Dropout(layer + "output.dropout");
     net.Add(layer + "output.add", sequence);
     net.LayerNorm(layer + "output.norm");
   }
@@ -71,15 +74,19 @@ Workload Gpt(const LanguageModel& model, std::int64_t tokens) {
   net.Embedding("wpe", {.rows = kGpt2Positions, .features = features, .tokens = tokens});
   const Shape sequence = net.shape();
   net.Add("add_wpe", sequence);
+  net.Dropout("drop");
   for (std::int64_t i = 0; i < model.blocks; ++i) {
     const std::string block = "h." + to_string(i) + ".";
     net.LayerNorm(block + "ln_1");
-    net.Attention(block + "attn", {.heads = model.heads, .fused_projections = true});
+    net.Attention(block + "attn",
+                  {.heads = model.heads, .fused_projections = true, .in_passes = true});
+    net.Dropout(block + "attn.resid_dropout");
     net.Add(block + "attn.add", sequence);
     net.LayerNorm(block + "ln_2");
     net.Dense(block + "mlp.c_fc", {.units = 4 * features});
     net.Activation(block + "mlp.gelu", Function::kGeluTanh);
     net.Dense(block + "mlp.c_proj", {.units = features});
+    net.Dropout(block + "mlp.dropout");
     net.Add(block + "mlp.add", sequence);
   }
   net.LayerNorm("ln_f");

@@ -224,8 +224,12 @@ std::optional<OperationTimes::Curve> OperationTimes::Resolve(const Operation& op
                                                              TrainingPass pass) const {
   const auto known = curves_[Index(pass)].find(operation);
   if (known != curves_[Index(pass)].end()) return known->second;
-  return ResolveScaled(KindOf(operation), CountOperation(operation, pass), pass,
-                       std::get_if<UpdateOp>(&operation));
+  const OperationCounts counts = CountOperation(operation, pass);
+  const std::optional<Curve> scaled =
+      ResolveScaled(KindOf(operation), counts, pass, std::get_if<UpdateOp>(&operation));
+  // Traces of operators have no copies of most trainings; one passes the memory as a sum does.
+  if (scaled || !std::holds_alternative<CopyOp>(operation)) return scaled;
+  return ResolveScaled(LayerKind::kElementwise, counts, pass);
 }
 
 std::optional<OperationTime> OperationTimes::Find(const Operation& operation, TrainingPass pass,

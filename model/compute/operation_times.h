@@ -61,7 +61,8 @@ class OperationTimes {
  public:
   OperationTimes(const ComputeProfile& profile, Precision precision);
 
-  // Empty where nothing of its kind was measured at this precision. Updates are those of this
+  // Empty where nothing of its kind was measured at this precision, or for a copy nothing element by
+  // element. Updates are those of this
   // precision or, without any, in 32 bits; their batch does not matter.
   std::optional<OperationTime> Find(const Operation& operation, TrainingPass pass,
                                     double batch) const;

@@ -334,6 +334,21 @@ TEST(WorkloadCatalog, BertLargeWorkIsTheClosedForm) {
   EXPECT_NEAR(MatrixFlop(Find("bert_large")), expected, 0.002 * expected);
 }
 
+// What has no FLOP of its own, in elements: a block copies queries, keys, values and the context, and
+// drops two outputs out; scores are scaled, masked and dropped out. One drop-out is the embedding's.
+TEST(WorkloadCatalog, TransformersPassTheMemoryBesideTheirProducts) {
+  const auto elements = [](const char* name) {
+    std::int64_t sum = 0;
+    for (const Layer& layer : Find(name).layers) {
+      if (const auto* copy = std::get_if<CopyOp>(&layer.operation)) sum += copy->elements;
+    }
+    return sum;
+  };
+  EXPECT_EQ(elements("bert_base"), 12 * (6 * 384 * 768 + 3 * 12 * 384 * 384) + 384 * 768);
+  EXPECT_EQ(elements("gpt2"), 12 * (6 * 1024 * 768 + 3 * 12 * 1024 * 1024) + 1024 * 768);
+  EXPECT_EQ(elements("opt_125m"), 0) << "one kernel";
+}
+
 struct DecoderSizes {
   const char* name;
   double tokens;

@@ -441,6 +441,18 @@ TEST(OperationTimes, OfTwoAlikeTheNearestWorkIsTheRelative) {
   EXPECT_EQ(Find(times, CopyOp{2000}, 1).relative, "reshape");
 }
 
+// A sum of 1000 and a copy of 1500 elements pass the memory 3000 times.
+TEST(OperationTimes, ACopyWithoutCopiesIsScaledFromASum) {
+  ComputeProfile profile;
+  AddSure(&profile, ElementwiseOp{ElementwiseKind::kAdd, 1000, 1, false}, 1, 1e-3);
+  const OperationTimes times(profile, Precision::kFp32);
+  EXPECT_TRUE(Near(Find(times, CopyOp{1500}, 1).time.si(), 1e-3));
+  EXPECT_EQ(Find(times, CopyOp{1500}, 1).relative, "elementwise");
+  AddSure(&profile, CopyOp{1500}, 1, 2e-3);
+  const OperationTimes measured(profile, Precision::kFp32);
+  EXPECT_TRUE(Near(Find(measured, CopyOp{1500}, 1).time.si(), 2e-3));
+}
+
 TEST(OperationTimes, NothingOfTheKindIsUnknown) {
   const OperationTimes times = Times(ThreeBatches());
   EXPECT_FALSE(times.Find(ConvolutionOp{}, kForward, 8).has_value());
