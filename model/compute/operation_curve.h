@@ -13,8 +13,8 @@
 //
 //   P, B, L      peak [FLOP/s], memory bandwidth [B/s], last cache [B]
 //   S            multiprocessors; watts, nm: power limit [W], process of the chip [nm]
-//   q            1; on units for matrices w / 2: a number of 32 bits takes such a unit twice as long
-//                as one of 16, at the same power
+//   q            1; on units for matrices w / 2: a number of 32 bits takes such a unit twice as
+//                long as one of 16, at the same power
 //   w            bytes of a number; 4 of those that an update reads and writes, at every precision
 //   c            how well a library chooses: the tile that it takes is not always the best
 //   the rest     kCurveParameterSpecs: meaning, unit, range and source of each

@@ -61,9 +61,9 @@ class OperationTimes {
  public:
   OperationTimes(const ComputeProfile& profile, Precision precision);
 
-  // Empty where nothing of its kind was measured at this precision, or for a copy nothing element by
-  // element. Updates are those of this
-  // precision or, without any, in 32 bits; their batch does not matter.
+  // Empty where nothing of its kind was measured at this precision; a copy is scaled from what goes
+  // element by element, too. Updates are those of this precision or, without any, in 32 bits; their
+  // batch does not matter.
   std::optional<OperationTime> Find(const Operation& operation, TrainingPass pass,
                                     double batch) const;
   // The same for a layer whose operation is not stated: by its kind, FLOP and bytes.

@@ -12,8 +12,8 @@
 //   c      time for a byte of memory that is mapped anew, where it was measured            [s/B]
 //   G, O   bytes of gradients; of outputs and their gradients, for one sample               [B]
 //   s, K   kRemappedShare, kKeptMemory of the allocator                                    [1], [B]
-//   o, o_u what a framework spends on one pass of a layer, and on the update of one tensor, whatever
-//          their size: HostOverhead(), kUpdateHostOverhead                                    [s]
+//   o, o_u what a framework spends on one pass of a layer, and on the update of one tensor,
+//          whatever their size: HostOverhead(), kUpdateHostOverhead                           [s]
 //
 // Layers are taken one by one, as an eager framework runs them: nothing is fused, nothing runs
 // beside anything else. A compiler that fuses element-wise layers saves up to the time of those.
@@ -39,10 +39,11 @@ namespace stepcast {
 
 // Where a GPU computes, the host launches kernels through a driver, allocates, and casts where the
 // precision is mixed. Steps of small batches that no longer tell one GPU, network or precision from
-// another take 78 to 90 us for each layer and pass: PyTorch 0.3 to 2 in eager mode and MXNet 1.2, on
-// GTX 1080 Ti, RTX 2080 Ti, V100 and A100 (public tables of ryujaehun, u39kun and CSC). DenseNet-121
-// takes 73 ms on an A100 in fp16 and 74 ms in TF32. A graph that is
-// replayed or a compiler spends less: calibration finds that out.
+// another take 78 to 90 us for each layer and pass: PyTorch 0.3 to 2 in eager mode and MXNet 1.2,
+// on GTX 1080 Ti, RTX 2080 Ti, V100 and A100 (tables of ryujaehun/pytorch-gpu-benchmark,
+// u39kun/deep-learning-benchmark and mvsjober/ml-benchmarks at GitHub). DenseNet-121 takes 73 ms on
+// an A100 in fp16 and 74 ms in TF32. A graph that is replayed, or a compiler, spends less:
+// calibration finds that out.
 inline constexpr Duration<> kGpuHostOverhead = Microseconds(80.0);
 // Overheads of PyTorch 1.13 in eager mode, autograd included, on one core of a 2023 Xeon, per layer
 // or tensor that a perceptron of eight units has more: 5 us forward and 9 us backward; 5 us for a

@@ -5,8 +5,8 @@
 //   host   = o 2 L                                                                          [s]
 //   u      = update of all parameters at once                                               [s]
 //
-//   L, o   as in model/compute/profiled_compute.h, of a GPU, as the curve is; before the first layer
-//          with parameters nothing has a backward pass
+//   L, o   as in model/compute/profiled_compute.h, of a GPU, as the curve is; before the first
+//          layer with parameters nothing has a backward pass
 //
 // A layer whose operation is not stated is work and bytes; its backward pass has two gradients
 // where it multiplies (convolution, dense, recurrent, attention) and one elsewhere.

@@ -52,9 +52,9 @@ inline constexpr double kSpreadOfVaryingLogSd = 1.0;
 
 // Of ln(time / forecast), for a network on a device that nobody measured: device_speed's is shared
 // by all workloads of the device, and what is left is the workload's own. Public steps of a network
-// on one device are 1 to 14 % off where P100, T4 and RTX boards compute in 32 bits, and up to a
-// factor of 1.9 on a K80, whose design is older than the curve's tables, in mixed precision, and
-// where a host is slower than its device (docs/explanation/compute.md).
+// on one device are 1 to 12 % off where P100, T4 and RTX boards compute in 32 bits, and up to a
+// factor of 1.9 in mixed precision, and where a host is slower than others
+// (docs/explanation/compute.md).
 inline constexpr double kWorkloadSpeedLogSd = 0.4;
 inline constexpr double kSheetTimeLogSd = 0.53;
 

@@ -334,8 +334,9 @@ TEST(WorkloadCatalog, BertLargeWorkIsTheClosedForm) {
   EXPECT_NEAR(MatrixFlop(Find("bert_large")), expected, 0.002 * expected);
 }
 
-// What has no FLOP of its own, in elements: a block copies queries, keys, values and the context, and
-// drops two outputs out; scores are scaled, masked and dropped out. One drop-out is the embedding's.
+// What has no FLOP of its own, in elements: a block copies queries, keys, values and the context,
+// and drops two outputs out; scores are scaled, masked and dropped out. One drop-out is the
+// embedding's.
 TEST(WorkloadCatalog, TransformersPassTheMemoryBesideTheirProducts) {
   const auto elements = [](const char* name) {
     std::int64_t sum = 0;

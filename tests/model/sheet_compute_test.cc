@@ -149,8 +149,8 @@ TEST(SheetCompute, TheStepModelsCurveIsTheSum) {
   }
 }
 
-// DenseNet-121 was measured at 12 pictures on an A100 at 73 ms in fp16 and 74 in TF32: its 427 layers
-// and their backward passes wait for the host, whatever the precision.
+// DenseNet-121 was measured at 12 pictures on an A100 at 73 ms in fp16 and 74 in TF32: its 427
+// layers and their backward passes wait for the host, whatever the precision.
 TEST(SheetCompute, ADeviceThatIsFasterThanItsHostWaits) {
   Device a100 = MakeDevice(19.5, 1555);
   a100.tf32 = TeraflopPerSecond(156.0);
