@@ -21,6 +21,8 @@ namespace {
 constexpr long long kBytesPerGradient = 4;
 // By Workload::inputs_vary.
 constexpr const char* kInputNames[] = {"alike", "varying"};
+// By Layer::causal.
+constexpr const char* kCausalNames[] = {"no", "yes"};
 
 LayerKind TakeKind(YamlSection* section) {
   const std::string text = section->Text("kind");
@@ -59,6 +61,17 @@ Layer TakeLayer(YamlSection* section, std::size_t index, std::size_t* tensors) {
         std::holds_alternative<AllocateOp>(layer.operation)) {
       throw InputError(section->PlaceOf("operation"), *operation, "is no layer's",
                        "what the layer computes");
+    }
+  }
+  if (const std::optional<std::string> causal = section->OptionalText("causal")) {
+    const std::optional<int> found = FindName(*causal, kCausalNames);
+    if (!found) {
+      throw InputError(section->PlaceOf("causal"), *causal, "is neither", JoinNames(kCausalNames));
+    }
+    layer.causal = *found == 1;
+    if (layer.causal && layer.kind != LayerKind::kAttention) {
+      throw InputError(section->PlaceOf("causal"), *causal, "is of attention's scores alone",
+                       "no, or a layer of kind attention");
     }
   }
   section->Finish();
@@ -201,6 +214,7 @@ std::string FormatWorkload(const Workload& w) {
       if (layer.operation.index() > 0) {
         out << YAML::Key << "operation" << YAML::Value << FormatOperation(layer.operation);
       }
+      if (layer.causal) out << YAML::Key << "causal" << YAML::Value << kCausalNames[1];
       out << YAML::EndMap << YAML::Block;
     }
     out << YAML::EndSeq;

@@ -201,6 +201,12 @@ inline constexpr bool HasSixteenBits(Precision precision) {
   return precision == Precision::kFp16 || precision == Precision::kBf16;
 }
 
+// Whether attention is products and a softmax, one after another, or all of it one kernel, through
+// which its scores never leave the device's caches (FlashAttention).
+enum class AttentionForm { kPlain, kFused };
+inline constexpr int kAttentionFormCount = 2;
+inline constexpr const char* kAttentionFormNames[kAttentionFormCount] = {"plain", "fused"};
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_DATA_RECORD_OPERATION_H_

@@ -48,6 +48,9 @@ struct Layer {
   DataSize<> activation_bytes;
   // The layer's computation in full; none where a file does not say.
   Operation operation;
+  // Of attention's scores: a mask hides from each position what comes later. A kernel that fuses
+  // attention leaves that half out, all others compute it.
+  bool causal = false;
   // Measured time of the backward pass on the device at hand; zero: not measured. Gradients are
   // ready in proportion to these times or, where no layer has one, to the forward work.
   Duration<> backward_time;
@@ -80,6 +83,8 @@ struct Workload {
   // and activations have 16 bits, parameters, gradients and the optimizer's state 32.
   Precision precision = Precision::kFp32;
   Optimizer optimizer = Optimizer::kMomentum;
+  // Layers are those of plain attention in either case (data/record/fused_attention.h).
+  AttentionForm attention = AttentionForm::kPlain;
 
   Work<> forward_flop() const {
     Work<> sum;

@@ -54,7 +54,8 @@ class T5Writer {
     for (std::int64_t i = 0; i < sizes_.blocks; ++i) {
       const std::string block = name + ".block." + to_string(i) + ".";
       net_.RmsNorm(block + "self_attention.norm");
-      net_.Attention(block + "self_attention", {.heads = sizes_.heads, .bias = false});
+      net_.Attention(block + "self_attention",
+                     {.heads = sizes_.heads, .bias = false, .causal = memory.has_value()});
       net_.Add(block + "self_attention.add", sequence);
       if (memory) {
         net_.RmsNorm(block + "cross_attention.norm");
@@ -103,10 +104,10 @@ struct WhisperStack {
   std::int64_t features;
   std::int64_t heads;
 
-  void Attention(const std::string& name, const std::optional<Shape>& memory) const {
+  void Attention(const std::string& name, bool causal, const std::optional<Shape>& memory) const {
     const Shape sequence = net.shape();
     net.LayerNorm(name + "_layer_norm");
-    net.Attention(name, {.heads = heads, .key_bias = false, .memory = memory});
+    net.Attention(name, {.heads = heads, .key_bias = false, .causal = causal, .memory = memory});
     net.Add(name + ".add", sequence);
   }
 
@@ -115,8 +116,8 @@ struct WhisperStack {
     const Shape sequence = net.shape();
     for (std::int64_t i = 0; i < count; ++i) {
       const std::string layer = name + ".layers." + to_string(i) + ".";
-      Attention(layer + "self_attn", std::nullopt);
-      if (memory) Attention(layer + "encoder_attn", memory);
+      Attention(layer + "self_attn", memory.has_value(), std::nullopt);
+      if (memory) Attention(layer + "encoder_attn", false, memory);
       net.LayerNorm(layer + "final_layer_norm");
       net.Dense(layer + "fc1", {.units = 4 * features});
       net.Activation(layer + "gelu", Function::kGelu);

@@ -297,6 +297,7 @@ void NetworkBuilder::Attention(const std::string& name, const AttentionOptions& 
          BatchedProductOp{
              .count = options.heads, .rows = tokens, .columns = memory_tokens, .depth = depth},
          {}, product_flop + shape_.elements());
+  workload_.layers.back().causal = options.causal;
   if (options.in_passes) {
     Rearrange(name + ".scale", shape_);
     Rearrange(name + ".mask", shape_);

@@ -128,6 +128,7 @@ struct AttentionOptions {
   bool in_passes = false;
   // Turns queries and keys by their positions (Su et al., arXiv 2104.09864).
   bool rotary = false;
+  bool causal = false;  // a mask hides from each position what comes later
   // The sequence that keys and values are made of, in cross attention; otherwise the current one.
   std::optional<Shape> memory = std::nullopt;
 };
@@ -178,7 +179,8 @@ class NetworkBuilder {
   void Embedding(const std::string& name, const EmbeddingOptions& options);
   // Self-attention or cross attention: projections, scores, softmax, weighted sum and output
   // projection; full tokens x tokens score matrices also where a causal mask hides half of them.
-  // The scores are scaled by a constant, or a bias is added to them.
+  // The scores are scaled by a constant, or a bias is added to them. All layers are those of plain
+  // attention.
   void Attention(const std::string& name, const AttentionOptions& options);
   // A mixture of feed-forward experts of two dense layers without bias, of which every token takes
   // the one that a router finds likeliest, times that probability (Fedus et al., arXiv 2101.03961).
@@ -209,6 +211,8 @@ class NetworkBuilder {
 
   // Samples differ in size; otherwise all have that of the input.
   void LetInputsVary() { workload_.inputs_vary = true; }
+  // Otherwise attention is plain.
+  void FuseAttention() { workload_.attention = AttentionForm::kFused; }
 
   // The finished record; the builder is empty after it.
   Workload Finish(Statistics statistics);

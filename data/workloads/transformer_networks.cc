@@ -79,7 +79,10 @@ Workload Gpt(const LanguageModel& model, std::int64_t tokens) {
     const std::string block = "h." + to_string(i) + ".";
     net.LayerNorm(block + "ln_1");
     net.Attention(block + "attn",
-                  {.heads = model.heads, .fused_projections = true, .in_passes = true});
+                  {.heads = model.heads,
+                   .fused_projections = true,
+                   .in_passes = true,
+                   .causal = true});
     net.Dropout(block + "attn.resid_dropout");
     net.Add(block + "attn.add", sequence);
     net.LayerNorm(block + "ln_2");
@@ -111,7 +114,7 @@ Workload Opt(const LanguageModel& model, std::int64_t tokens) {
   for (std::int64_t i = 0; i < model.blocks; ++i) {
     const std::string layer = "layers." + to_string(i) + ".";
     net.LayerNorm(layer + "self_attn_layer_norm");
-    net.Attention(layer + "self_attn", {.heads = model.heads});
+    net.Attention(layer + "self_attn", {.heads = model.heads, .causal = true});
     net.Add(layer + "self_attn.add", sequence);
     net.LayerNorm(layer + "final_layer_norm");
     net.Dense(layer + "fc1", {.units = 4 * features});
@@ -146,7 +149,8 @@ Workload Llama(const LanguageModel& model, const LlamaSizes& sizes, std::int64_t
     net.Attention(layer + "self_attn", {.heads = model.heads,
                                         .key_value_heads = sizes.key_value_heads,
                                         .bias = false,
-                                        .rotary = true});
+                                        .rotary = true,
+                                        .causal = true});
     net.Add(layer + "self_attn.add", sequence);
     net.RmsNorm(layer + "post_attention_layernorm");
     net.Dense(layer + "mlp.gate_proj", {.units = sizes.hidden, .bias = false});

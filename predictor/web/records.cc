@@ -82,13 +82,13 @@ constexpr auto MembersOf(const Cluster*) {
 constexpr auto MembersOf(const Layer*) {
   using R = Layer;
   return List(&R::name, &R::kind, &R::tensors, &R::statistics, &R::forward_flop,
-              &R::activation_bytes, &R::operation, &R::backward_time);
+              &R::activation_bytes, &R::operation, &R::causal, &R::backward_time);
 }
 constexpr auto MembersOf(const Workload*) {
   using R = Workload;
   return List(&R::name, &R::title, &R::source, &R::parameters, &R::trainable_parameters,
               &R::gradient_bytes, &R::layers, &R::communication_only, &R::inputs_vary,
-              &R::precision, &R::optimizer);
+              &R::precision, &R::optimizer, &R::attention);
 }
 constexpr auto MembersOf(const serve::Inventory*) {
   using R = serve::Inventory;

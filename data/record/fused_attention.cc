@@ -1,0 +1,63 @@
+#include "data/record/fused_attention.h"
+
+#include <variant>
+
+namespace stepcast {
+namespace {
+
+const BatchedProductOp* ProductOf(const Layer& layer) {
+  const bool is_one = layer.kind == LayerKind::kAttention && layer.tensors.empty();
+  return is_one ? std::get_if<BatchedProductOp>(&layer.operation) : nullptr;
+}
+
+bool IsSoftmax(const Layer& layer) {
+  const auto* activation = std::get_if<ActivationOp>(&layer.operation);
+  return activation != nullptr && activation->function == Function::kSoftmax;
+}
+
+// The attention that begins with the layer at `first`.
+std::optional<LayerAsRun> FusedFrom(const std::vector<Layer>& layers, std::size_t first) {
+  const BatchedProductOp* scores = ProductOf(layers[first]);
+  if (scores == nullptr) return std::nullopt;
+  std::size_t at = first + 1;
+  while (at < layers.size() && layers[at].kind == LayerKind::kElementwise &&
+         layers[at].tensors.empty()) {
+    ++at;
+  }
+  if (at + 1 >= layers.size() || !IsSoftmax(layers[at])) return std::nullopt;
+  const BatchedProductOp* sums = ProductOf(layers[at + 1]);
+  if (sums == nullptr ||
+      *sums != BatchedProductOp{scores->count, scores->rows, scores->depth, scores->columns}) {
+    return std::nullopt;
+  }
+  return LayerAsRun{at + 1, FusedAttention{scores->count, scores->rows, scores->columns,
+                                           scores->depth, layers[first].causal}};
+}
+
+}  // namespace
+
+OperationCounts CountAttention(const FusedAttention& attention, TrainingPass pass) {
+  constexpr double kBackwardFlop = 2.5;
+  constexpr double kBackwardElements = 3;
+  const auto heads = static_cast<double>(attention.heads);
+  const auto queries = static_cast<double>(attention.queries);
+  const auto keys = static_cast<double>(attention.keys);
+  const auto depth = static_cast<double>(attention.depth);
+  const double flop = (attention.causal ? 2 : 4) * heads * queries * keys * depth;
+  const double elements = 2 * heads * depth * (queries + keys);
+  if (pass == TrainingPass::kForward) return {flop, elements, 0};
+  return {kBackwardFlop * flop, kBackwardElements * elements, 0};
+}
+
+std::vector<LayerAsRun> LayersAsRun(const Workload& workload) {
+  std::vector<LayerAsRun> run;
+  for (std::size_t i = 0; i < workload.layers.size(); ++i) {
+    std::optional<LayerAsRun> fused;
+    if (workload.attention == AttentionForm::kFused) fused = FusedFrom(workload.layers, i);
+    run.push_back(fused.value_or(LayerAsRun{i, std::nullopt}));
+    i = run.back().index;
+  }
+  return run;
+}
+
+}  // namespace stepcast
