@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "data/plan/check.h"
+#include "data/record/fused_attention.h"
 #include "data/record/host_texts.h"
 #include "data/record/input_error.h"
 #include "data/record/link_path.h"
@@ -117,6 +118,9 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
     memory_bandwidth_ = facts->memory_bandwidth;
     lacks_peak_ = !HasPeak(*facts, workload_.precision);
   }
+  const std::vector<LayerAsRun> layers = LayersAsRun(workload_);
+  fuses_attention_ = std::any_of(layers.begin(), layers.end(),
+                                 [](const LayerAsRun& layer) { return layer.fused.has_value(); });
   if (cluster_.calibration) {
     calibrated_batches_ =
         cluster_.calibration->range.BatchesOf(WorkloadScope(workload_.name, device_));
@@ -581,7 +585,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
         "operation, good to a factor of {:.1f}",
         workload_.name, device_, NinetyPercentFactor(kSheetTimeLogSd)));
   }
-  AddPrecisionFlag(&flags);
+  AddTrainingFlags(&flags);
   const bool communicates =
       TraitsOf(plan.strategy).exchanges && (plan.nodes() > 1 || UsesServers(plan.strategy));
   if (cluster_.calibration) {
@@ -692,7 +696,19 @@ std::string KindOfFlag(const std::string& flag) {
   return kind;
 }
 
-void Predictor::AddPrecisionFlag(std::vector<std::string>* flags) const {
+void Predictor::AddTrainingFlags(std::vector<std::string>* flags) const {
+  if (workload_.attention == AttentionForm::kFused && !fuses_attention_) {
+    flags->push_back(fmt::format(
+        "attention of {} is said to be fused, and none of its layers is such attention: nothing "
+        "changes",
+        workload_.name));
+  }
+  if (fuses_attention_ && compute_source_ == ComputeSource::kFitted) {
+    flags->push_back(
+        fmt::format("compute of {} is as its measured runs were, whatever the form of their "
+                    "attention: fused is counted in memory alone",
+                    workload_.name));
+  }
   if (workload_.precision == Precision::kFp32) return;
   const bool from_sheet = compute_source_ == ComputeSource::kDataSheet ||
                           compute_source_ == ComputeSource::kFromDevice ||

@@ -92,7 +92,7 @@ class Predictor {
                     const AsyncServers<double>* servers, Prediction* prediction) const;
   void AddFlags(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
                 const std::optional<ProfiledSum>& profiled, Prediction* prediction) const;
-  void AddPrecisionFlag(std::vector<std::string>* flags) const;
+  void AddTrainingFlags(std::vector<std::string>* flags) const;
   void AddHostsFlag(const Plan& plan, Prediction* prediction) const;
   void AddComputeFlags(const Plan& plan, std::vector<std::string>* flags) const;
   void AddPriorFlag(const Plan& plan, const PlanAnswer& answer, Prediction* prediction) const;
@@ -104,6 +104,7 @@ class Predictor {
   std::optional<DataSize<>> device_memory_;
   std::optional<DataRate<>> memory_bandwidth_;
   bool lacks_peak_ = false;                         // its data sheet, at the workload's precision
+  bool fuses_attention_ = false;                    // of some of the workload's layers
   std::shared_ptr<const ProfiledCompute> profile_;  // null where something else is believed
   Belief belief_;
   ComputeSource compute_source_ = ComputeSource::kDataSheet;

@@ -29,6 +29,13 @@
 //
 //   t = t_l + M / (e B)
 //
+// Attention in one kernel is taken whole (data/record/fused_attention.h). A block of 128 queries of a
+// head is one multiprocessor's, so that fewer blocks than multiprocessors leave some idle:
+//
+//   t = t_l + || F / min(g P min(1, blocks / S), P'), M / (e B) ||_4
+//
+//   F, g         its work; kFusedAttentionShare
+//
 // Passes add up: a backward pass is the gradient of the parameters and, where the operation has
 // one, that of its input; which there are is for the operation to say and not for its parameters.
 // The gradient of a bias is a pass over the gradient of the output: frameworks call it by itself.
@@ -52,6 +59,7 @@
 #include <string_view>
 #include <variant>
 
+#include "data/record/fused_attention.h"
 #include "data/record/operation.h"
 #include "data/record/operation_counts.h"
 #include "model/compute/device_sheet.h"
@@ -149,6 +157,12 @@ inline CurveParameters<double> LearntCurve() {
   return learnt;
 }
 
+// Share of the peak that attention in one kernel reaches, forward and backward together.
+// FlashAttention-2 (arXiv 2307.08691) reports, of an A100's 312 TFLOP/s, 50 to 73 % forward and up
+// to 63 % backward where heads have 128 features, a third less where they have 64, and less of an
+// H100's peak; 0.3 to 0.6 is plausible, more with kernels that are written for the device.
+inline constexpr double kFusedAttentionShare = 0.4;
+
 // A backward pass is the last two together.
 enum class CurvePass { kForward, kDataGradient, kWeightGradient };
 
@@ -169,6 +183,20 @@ class OperationCurve {
     if (pass == TrainingPass::kUpdate) return OfCounts(operation, pass, batch, kElementBandwidth);
     return Time(operation, CurvePass::kDataGradient, batch) +
            Time(operation, CurvePass::kWeightGradient, batch);
+  }
+
+  T Time(const FusedAttention& attention, TrainingPass pass, double batch) const {
+    constexpr double kBlock = 128;
+    const OperationCounts counts = CountAttention(attention, pass);
+    const double blocks = batch * static_cast<double>(attention.heads) *
+                          std::ceil(static_cast<double>(attention.queries) / kBlock);
+    const double busy =
+        sheet_.multiprocessors > 0 ? std::min(1.0, blocks / sheet_.multiprocessors) : 1;
+    const double flop = counts.flop_per_sample * batch;
+    const double bytes = sheet_.element_bytes * counts.elements_per_sample * batch;
+    return p_[kKernelStart] + PNorm(flop / Rate(flop, T(kFusedAttentionShare * busy)),
+                                    Seen(bytes) / (p_[kProductBandwidth] * sheet_.bytes_per_s),
+                                    kKnee);
   }
 
   // `count` products of m x k by k x n.

@@ -59,19 +59,25 @@ ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& 
     throw InputError({"", 0, "precision"}, kPrecisionNames[static_cast<int>(workload_.precision)],
                      "was not measured on " + profile.device.name, PrecisionsOf(profile));
   }
-  written_ = workload_.activation_bytes() * 2.0;
   gradients_ = Bytes(kBytesPerElement * static_cast<double>(workload_.trainable_parameters));
   bool gradients = false;
   DataSize<> in;
-  for (const Layer& layer : workload_.layers) {
+  for (const LayerAsRun& run : LayersAsRun(workload_)) {
+    const Layer& layer = workload_.layers[run.index];
     gradients = gradients || !layer.tensors.empty();
+    written_ += layer.activation_bytes * 2.0;
     Parts parts;
+    parts.run = run;
     const auto look_up = [&](TrainingPass pass) {
       operations_ += 1;
-      std::optional<OperationTimes::Curve> curve =
-          layer.operation.index() > 0
-              ? times_.Resolve(layer.operation, pass)
-              : times_.ResolveScaled(layer.kind, CountLayer(layer, in, pass), pass);
+      std::optional<OperationTimes::Curve> curve;
+      if (run.fused) {
+        curve = times_.ResolveScaled(layer.kind, CountAttention(*run.fused, pass), pass);
+      } else if (layer.operation.index() > 0) {
+        curve = times_.Resolve(layer.operation, pass);
+      } else {
+        curve = times_.ResolveScaled(layer.kind, CountLayer(layer, in, pass), pass);
+      }
       if (curve) return curve;
       const char* kind = kLayerKindNames[static_cast<std::size_t>(layer.kind)];
       throw InputError({"", 0, "profile"}, workload_.name + ": " + layer.name,
@@ -152,10 +158,11 @@ Duration<> ProfiledCompute::Allocation(double batch) const {
 
 ProfiledSum ProfiledCompute::Sum(double batch) const {
   ProfiledSum sum;
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const Layer& layer = workload_.layers[i];
+  for (const Parts& parts : parts_) {
+    const Layer& layer = workload_.layers[parts.run.index];
     ProfiledLayer line;
-    line.name = layer.name;
+    line.name = layer.name + (parts.run.fused ? " (fused)" : "");
+    line.kind = layer.kind;
     const auto add = [&](const std::optional<OperationTimes::Curve>& curve, OperationTime* time,
                          Duration<>* total) {
       if (!curve) return;
@@ -166,10 +173,11 @@ ProfiledSum ProfiledCompute::Sum(double batch) const {
       if (time->origin == TimeOrigin::kScaled) sum.scaled += time->time;
       if (time->origin == TimeOrigin::kBeyondBatches) sum.beyond += time->time;
     };
-    add(parts_[i].forward, &line.forward, &sum.forward);
-    add(parts_[i].backward, &line.backward, &sum.backward);
-    add(parts_[i].update, &line.update, &sum.update);
-    sum.out_of_memory = sum.out_of_memory || times_.OutOfMemory(layer.operation, batch);
+    add(parts.forward, &line.forward, &sum.forward);
+    add(parts.backward, &line.backward, &sum.backward);
+    add(parts.update, &line.update, &sum.update);
+    sum.out_of_memory =
+        sum.out_of_memory || (!parts.run.fused && times_.OutOfMemory(layer.operation, batch));
     sum.layers.push_back(std::move(line));
   }
   if (update_at_once_) {
@@ -228,8 +236,11 @@ double ProfiledCompute::ShapeAt(double batch) const {
 }
 
 std::vector<double> ProfiledCompute::BackwardSeconds(double batch) const {
-  std::vector<double> seconds;
-  for (const ProfiledLayer& layer : Sum(batch).layers) seconds.push_back(layer.backward.time.si());
+  const ProfiledSum sum = Sum(batch);
+  std::vector<double> seconds(workload_.layers.size());
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    seconds[parts_[i].run.index] = sum.layers[i].backward.time.si();
+  }
   return seconds;
 }
 

@@ -20,6 +20,8 @@
 // Both o and fusion are what calibration finds out: they move fixed_time (CPU) or floor_time (GPU),
 // and sample_time, of which this sum gives the prior.
 //
+// Attention that is fused is one layer, scaled from products of attention that were measured.
+//
 // Before the first layer with parameters nothing has a backward pass. The backward pass of a sum is
 // a fork's (data/record/operation.h). Note that t never falls with b.
 #ifndef STEPCAST_MODEL_COMPUTE_PROFILED_COMPUTE_H_
@@ -30,6 +32,7 @@
 #include <vector>
 
 #include "data/record/compute_profile.h"
+#include "data/record/fused_attention.h"
 #include "data/record/workload.h"
 #include "data/units/quantity.h"
 #include "model/compute/fitted_curve.h"
@@ -66,8 +69,10 @@ inline constexpr double kProfiledLogSd = 0.08;
 // convolutions (tools/learn_devices).
 inline constexpr double kCarriedLogSd = 0.3;
 
+// A layer as it runs.
 struct ProfiledLayer {
   std::string name;
+  LayerKind kind = LayerKind::kElementwise;
   OperationTime forward;
   OperationTime backward;  // origin kNone where there is none
   OperationTime update;
@@ -119,6 +124,7 @@ class ProfiledCompute {
   double ShapeAt(double batch) const;
 
   // Seconds of each layer's backward pass at the batch, in forward order: when gradients are ready.
+  // Those of fused attention are its last layer's.
   std::vector<double> BackwardSeconds(double batch) const;
 
   // Batches at which most of the workload's layers were measured, rising.
@@ -131,6 +137,7 @@ class ProfiledCompute {
  private:
   // The curves that answer for a layer; none where it has no such pass.
   struct Parts {
+    LayerAsRun run;
     std::optional<OperationTimes::Curve> forward;
     std::optional<OperationTimes::Curve> backward;
     std::optional<OperationTimes::Curve> update;

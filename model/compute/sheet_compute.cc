@@ -1,6 +1,7 @@
 #include "model/compute/sheet_compute.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <map>
 #include <numeric>
@@ -42,7 +43,9 @@ bool HasSheetTime(const Workload& workload, const std::optional<Device>& device)
 }
 
 SheetCompute::SheetCompute(const Workload& workload, const Device& device)
-    : workload_(workload), sheet_(SheetOf(device, workload.precision).value()) {}
+    : workload_(workload),
+      layers_(LayersAsRun(workload)),
+      sheet_(SheetOf(device, workload.precision).value()) {}
 
 SheetCompute::Layers SheetCompute::Evaluate(double batch) const {
   const OperationCurve<double> curve(sheet_, LearntCurve(), 0.0);
@@ -51,10 +54,14 @@ SheetCompute::Layers SheetCompute::Evaluate(double batch) const {
   Layers layers;
   bool gradients = false;
   DataSize<> in;
-  for (const Layer& layer : workload_.layers) {
+  for (const LayerAsRun& run : layers_) {
+    const Layer& layer = workload_.layers[run.index];
     gradients = gradients || !layer.tensors.empty();
     std::pair<double, double> times;
-    if (layer.operation.index() > 0) {
+    if (run.fused) {
+      times = {curve.Time(*run.fused, TrainingPass::kForward, batch),
+               curve.Time(*run.fused, TrainingPass::kBackward, batch)};
+    } else if (layer.operation.index() > 0) {
       const auto [it, is_new] = known.try_emplace(layer.operation);
       if (is_new) {
         it->second = {curve.Time(layer.operation, TrainingPass::kForward, batch),
@@ -107,7 +114,10 @@ FittedCurve<double> SheetCompute::Curve() const {
 }
 
 std::vector<double> SheetCompute::BackwardSeconds(double batch) const {
-  return Evaluate(batch).backward;
+  const std::vector<double> as_run = Evaluate(batch).backward;
+  std::vector<double> seconds(workload_.layers.size());
+  for (std::size_t i = 0; i < layers_.size(); ++i) seconds[layers_[i].index] = as_run[i];
+  return seconds;
 }
 
 }  // namespace stepcast

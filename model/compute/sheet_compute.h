@@ -8,6 +8,8 @@
 //   L, o   as in model/compute/profiled_compute.h, of a GPU, as the curve is; before the first
 //          layer with parameters nothing has a backward pass
 //
+// Layers are those that run: attention that is fused is one of them.
+//
 // A layer whose operation is not stated is work and bytes; its backward pass has two gradients
 // where it multiplies (convolution, dense, recurrent, attention) and one elsewhere.
 //
@@ -18,6 +20,7 @@
 #include <optional>
 #include <vector>
 
+#include "data/record/fused_attention.h"
 #include "data/record/machine.h"
 #include "data/record/workload.h"
 #include "data/units/quantity.h"
@@ -45,10 +48,12 @@ class SheetCompute {
   // Forward and backward as the step model's curve, as near as it comes to all batches of
   // kCurveBatches.
   FittedCurve<double> Curve() const;
-  // Seconds of each layer's backward pass, in forward order.
+  // Seconds of each layer's backward pass, in forward order; those of fused attention are its last
+  // layer's.
   std::vector<double> BackwardSeconds(double batch) const;
 
  private:
+  // As they run.
   struct Layers {
     std::vector<double> forward;
     std::vector<double> backward;
@@ -56,6 +61,7 @@ class SheetCompute {
   Layers Evaluate(double batch) const;
 
   const Workload& workload_;
+  std::vector<LayerAsRun> layers_;
   DeviceSheet sheet_;
 };
 

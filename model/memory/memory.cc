@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "data/record/fused_attention.h"
 #include "model/exchange/exchange.h"
 #include "model/exchange/sharded.h"
 #include "model/overlap/buckets.h"
@@ -12,7 +13,8 @@ namespace stepcast {
 DataSize<> KeptActivations(const Workload& workload) {
   DataSize<> sum;
   LayerKind before = LayerKind::kReshape;
-  for (const Layer& layer : workload.layers) {
+  for (const LayerAsRun& run : LayersAsRun(workload)) {
+    const Layer& layer = workload.layers[run.index];
     const bool in_place = layer.kind == LayerKind::kReshape ||
                           (layer.kind == LayerKind::kActivation && before != LayerKind::kDense);
     if (!in_place) sum += layer.activation_bytes;

@@ -175,11 +175,11 @@ void PrintSum(const ProfiledCompute& compute, const ProfiledSum& sum, const Work
       int layers = 0;
     };
     std::map<std::string, KindTotal> kinds;
-    for (std::size_t i = 0; i < sum.layers.size(); ++i) {
-      KindTotal& kind = kinds[kLayerKindNames[static_cast<std::size_t>(workload.layers[i].kind)]];
-      kind.forward += sum.layers[i].forward.time;
-      kind.backward += sum.layers[i].backward.time;
-      kind.update += sum.layers[i].update.time;
+    for (const ProfiledLayer& layer : sum.layers) {
+      KindTotal& kind = kinds[kLayerKindNames[static_cast<std::size_t>(layer.kind)]];
+      kind.forward += layer.forward.time;
+      kind.backward += layer.backward.time;
+      kind.update += layer.update.time;
       ++kind.layers;
     }
     for (const auto& [name, kind] : kinds) {
@@ -233,7 +233,8 @@ int RunProfile(const std::vector<std::string>& arguments) {
   if (!args.Has("profile")) {
     throw InputError({"", 0, "FILE"}, "", "is required", "a profile of stepcast microbench");
   }
-  for (const char* option : {"layers", "local-batch", "precision", "optimizer", "workload-file"}) {
+  for (const char* option :
+       {"layers", "local-batch", "precision", "optimizer", "attention", "workload-file"}) {
     if (!args.Has(option) || args.Has("workload")) continue;
     throw InputError(OptionPlace(option), "", "is a choice of what to show of a workload",
                      "with --workload");

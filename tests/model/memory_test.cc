@@ -109,6 +109,29 @@ TEST(Memory, OnlyAnExchangeKeepsBuckets) {
   EXPECT_EQ(CountMemory(SmallWorkload(), Bytes(0.0), apart, std::nullopt).buckets.si(), 0);
 }
 
+// A dense layer of 10 bytes, scores of 400 with their softmax, and a result of 40.
+TEST(Memory, FusedAttentionKeepsNoScores) {
+  Workload workload;
+  workload.layers = {MakeLayer(LayerKind::kDense, 10), MakeLayer(LayerKind::kAttention, 400),
+                     MakeLayer(LayerKind::kActivation, 400), MakeLayer(LayerKind::kAttention, 40)};
+  workload.layers[1].operation = BatchedProductOp{1, 10, 10, 1};
+  workload.layers[2].operation = ActivationOp{Function::kSoftmax, 10, 10};
+  workload.layers[3].operation = BatchedProductOp{1, 10, 1, 10};
+  EXPECT_EQ(KeptActivations(workload).si(), 450);
+  workload.attention = AttentionForm::kFused;
+  EXPECT_EQ(KeptActivations(workload).si(), 50);
+  workload.precision = Precision::kBf16;
+  EXPECT_EQ(KeptActivations(workload).si(), 25);
+}
+
+// 32 heads of 2048 x 2048 scores in each of 24 blocks.
+TEST(Memory, FusedAttentionSavesTheScoresOfANetwork) {
+  Workload opt = *FindWorkload("opt_1.3b");
+  const double plain = KeptActivations(opt).si();
+  opt.attention = AttentionForm::kFused;
+  EXPECT_EQ(plain - KeptActivations(opt).si(), 4.0 * 24 * 32 * 2048 * 2048);
+}
+
 TEST(Memory, WhatIsComputedInPlaceIsNotKept) {
   EXPECT_EQ(KeptActivations(SmallWorkload()).si(), 2010);
   EXPECT_EQ(KeptActivations(Workload()).si(), 0);

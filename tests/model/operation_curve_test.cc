@@ -65,6 +65,49 @@ TEST(OperationCurve, DeepProductsAreSplit) {
   EXPECT_NEAR(curve.Product(64, 128, 128, 65536) / whole, 0.75, 0.01);
 }
 
+// 100 heads of 128 queries are a block for each multiprocessor: 4 100 128 10^5 64 FLOP at 0.4 of
+// 10 TFLOP/s. Half of the heads leave half of the device idle. Two queries and keys of a million
+// features are 8 10^8 numbers at 1 TB/s.
+TEST(OperationCurve, FusedAttentionByHand) {
+  const OperationCurve<double> curve = At(Round(), Ideal());
+  const auto time = [&](const FusedAttention& attention, TrainingPass pass, double batch = 1) {
+    return curve.Time(attention, pass, batch);
+  };
+  const FusedAttention busy = {100, 128, 100'000, 64, false};
+  const double flop = 4.0 * 100 * 128 * 1e5 * 64;
+  const double seconds = flop / (kFusedAttentionShare * 1e13);
+  EXPECT_NEAR(time(busy, TrainingPass::kForward) / seconds, 1, 1e-4);
+  EXPECT_NEAR(time(busy, TrainingPass::kBackward) / seconds, 2.5, 1e-4);
+  FusedAttention half = busy;
+  half.heads = 50;
+  EXPECT_NEAR(time(half, TrainingPass::kForward) / seconds, 1, 1e-4);
+  EXPECT_NEAR(time(half, TrainingPass::kForward, 2) / seconds, 1, 1e-4);
+  EXPECT_NEAR(time(half, TrainingPass::kForward, 4) / seconds, 2, 1e-4);
+  FusedAttention causal = busy;
+  causal.causal = true;
+  EXPECT_NEAR(time(causal, TrainingPass::kForward) / seconds, 0.5, 1e-3);
+  const FusedAttention wide = {100, 2, 2, 1'000'000, false};
+  EXPECT_NEAR(time(wide, TrainingPass::kForward), 3.2e-3, 1e-5);
+  EXPECT_NEAR(time(wide, TrainingPass::kBackward), 9.6e-3, 1e-5);
+  DeviceSheet unknown = Round();
+  unknown.multiprocessors = 0;
+  EXPECT_NEAR(At(unknown, Ideal()).Time(half, TrainingPass::kForward, 1) / seconds, 0.5, 1e-3);
+}
+
+// 2 W are 2 TFLOP/s of 1 pJ each; 5 W are more than the share of the peak.
+TEST(OperationCurve, ThePowerLimitHoldsFusedAttentionBack) {
+  DeviceSheet sheet = Round();
+  sheet.watts = 2;
+  sheet.process_nm = 12;
+  CurveParameters<double> p = Ideal();
+  p.si[kVectorEnergy] = 1e-12;
+  const FusedAttention busy = {100, 128, 100'000, 64, false};
+  const double flop = 4.0 * 100 * 128 * 1e5 * 64;
+  EXPECT_NEAR(At(sheet, p).Time(busy, TrainingPass::kForward, 1) / (flop / 2e12), 1, 1e-4);
+  sheet.watts = 5;
+  EXPECT_NEAR(At(sheet, p).Time(busy, TrainingPass::kForward, 1) / (flop / 4e12), 1, 1e-4);
+}
+
 // Three tensors of 1 GB.
 TEST(OperationCurve, MemoryByHand) {
   const OperationCurve<double> curve = At(Round(), Ideal());

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "data/workloads/catalog.h"
 #include "model/compute/operation_curve.h"
@@ -120,6 +121,77 @@ TEST(SheetCompute, IsTheSumOfItsLayers) {
   EXPECT_DOUBLE_EQ(time.host.in(kMicroseconds), 4 * 80);
   EXPECT_DOUBLE_EQ(time.update.si(),
                    curve.Time(UpdateOp{Optimizer::kMomentum, 1000}, TrainingPass::kUpdate, 1));
+}
+
+Layer OfOperation(LayerKind kind, const Operation& operation) {
+  Layer layer;
+  layer.kind = kind;
+  layer.operation = operation;
+  layer.forward_flop = Flop(1.0);
+  return layer;
+}
+
+// A dense layer, then attention of 12 heads: four layers, of which the host starts two.
+TEST(SheetCompute, FusedAttentionIsOneLayer) {
+  Workload workload;
+  const DenseOp dense{384, 768, 768};
+  workload.layers = {
+      OfOperation(LayerKind::kDense, dense),
+      OfOperation(LayerKind::kAttention, BatchedProductOp{12, 384, 384, 64}),
+      OfOperation(LayerKind::kActivation, ActivationOp{Function::kSoftmax, 12 * 384, 384}),
+      OfOperation(LayerKind::kAttention, BatchedProductOp{12, 384, 64, 384})};
+  workload.layers[0].tensors = {768 * 768};
+  workload.layers[1].causal = true;
+  workload.trainable_parameters = 768 * 768;
+  const Device device = MakeDevice(1, 1);
+  const OperationCurve<double> curve(SheetOf(device, Precision::kFp32).value(), LearntCurve(), 0.0);
+  const auto time = [&](const Layer& layer, TrainingPass pass) {
+    return curve.Time(layer.operation, pass, 2);
+  };
+  double plain = 0;
+  for (const Layer& layer : workload.layers) plain += time(layer, TrainingPass::kForward);
+  EXPECT_DOUBLE_EQ(SheetCompute(workload, device).At(2).forward.si(), plain);
+  EXPECT_DOUBLE_EQ(SheetCompute(workload, device).At(2).host.in(kMicroseconds), 8 * 7);
+
+  workload.attention = AttentionForm::kFused;
+  const SheetCompute fused(workload, device);
+  const FusedAttention attention{12, 384, 384, 64, true};
+  const double forward = curve.Time(attention, TrainingPass::kForward, 2);
+  const double backward = curve.Time(attention, TrainingPass::kBackward, 2);
+  EXPECT_DOUBLE_EQ(fused.At(2).forward.si(),
+                   time(workload.layers[0], TrainingPass::kForward) + forward);
+  EXPECT_DOUBLE_EQ(fused.At(2).backward.si(),
+                   time(workload.layers[0], TrainingPass::kBackward) + backward);
+  EXPECT_DOUBLE_EQ(fused.At(2).host.in(kMicroseconds), 4 * 7);
+  const std::vector<double> seconds = fused.BackwardSeconds(2);
+  ASSERT_EQ(seconds.size(), 4U);
+  EXPECT_GT(seconds[0], 0);
+  EXPECT_EQ(seconds[1], 0);
+  EXPECT_EQ(seconds[2], 0);
+  EXPECT_DOUBLE_EQ(seconds[3], backward);
+}
+
+// The longer a text, the more of its step the scores take that no longer pass the memory.
+TEST(SheetCompute, FusedAttentionIsFasterTheLongerTheText) {
+  Device h100 = MakeDevice(67, 3350);
+  h100.tf32 = TeraflopPerSecond(494.0);
+  h100.bf16 = TeraflopPerSecond(989.0);
+  h100.multiprocessors = 132;
+  double before = 1;
+  for (const char* name : {"opt_1.3b@512", "opt_1.3b@1024", "opt_1.3b@2048"}) {
+    Workload opt = *FindWorkload(name);
+    opt.precision = Precision::kBf16;
+    const auto step = [&] {
+      const SheetTime time = SheetCompute(opt, h100).At(8);
+      return (time.forward + time.backward).si();
+    };
+    const double plain = step();
+    opt.attention = AttentionForm::kFused;
+    const double share = step() / plain;
+    EXPECT_LT(share, before) << name;
+    before = share;
+  }
+  EXPECT_LT(before, 0.75);
 }
 
 // What is before the first parameters has no gradient.

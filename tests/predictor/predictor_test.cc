@@ -403,6 +403,33 @@ TEST(Flags, FittedComputeKnowsNoPrecision) {
                       "in: fp16 is counted in memory alone"));
 }
 
+// Without attention there is nothing to fuse, and what was measured had whatever it had.
+TEST(Flags, AttentionThatIsFusedInNameAlone) {
+  const char* const kNone = "attention of resnet50 is said to be fused, and none of its layers";
+  const char* const kMeasured = "whatever the form of their attention: fused is counted in memory";
+  const Plan plan = AllreducePlan({1}, 8);
+  const auto fused = [&](const char* name, const Cluster& cluster) {
+    Workload workload = *FindWorkload(name);
+    workload.attention = AttentionForm::kFused;
+    return Predictor(cluster, workload, T4()).Predict(plan);
+  };
+  EXPECT_TRUE(HasFlag(fused("resnet50", SyntheticCluster()), kNone));
+  const Prediction bert = fused("bert_base", SyntheticCluster());
+  EXPECT_FALSE(HasFlag(bert, "is said to be fused"));
+  EXPECT_FALSE(HasFlag(bert, kMeasured));
+  const Prediction plain =
+      Predictor(SyntheticCluster(), *FindWorkload("bert_base"), T4()).Predict(plan);
+  EXPECT_LT(bert.step_time, plain.step_time);
+  EXPECT_LT(bert.memory.activations, plain.memory.activations);
+  // Steps of resnet50 were measured there; here it is a name for bert_base.
+  Workload measured = *FindWorkload("bert_base");
+  measured.name = "resnet50";
+  measured.attention = AttentionForm::kFused;
+  const Prediction p = Predictor(CalibratedCluster(PlausibleTruth()), measured, T4()).Predict(plan);
+  EXPECT_EQ(p.compute_source, ComputeSource::kFitted);
+  EXPECT_TRUE(HasFlag(p, kMeasured));
+}
+
 TEST(Flags, ANewWorkloadOnACalibratedCluster) {
   const Predictor predictor(CalibratedCluster(PlausibleTruth()), *FindWorkload("vgg16"), T4());
   const Prediction p = predictor.Predict(AllreducePlan({4, 4}, 32));
