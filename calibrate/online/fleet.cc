@@ -12,6 +12,7 @@
 #include "data/record/input_error.h"
 #include "data/record/within.h"
 #include "data/units/shortest.h"
+#include "data/values/training_facts.h"
 
 namespace stepcast {
 namespace {
@@ -342,12 +343,15 @@ Taught Fleet::State::TaughtOf(const Workload& workload, const std::optional<Devi
     refuse("has other gradients than that of another job",
            ShortestText(others.gradient_bytes.in(kBytes)) + " bytes");
   }
-  // What it computes in and is updated by is its compute, which jobs of one name share.
-  if (others.precision != workload.precision || others.optimizer != workload.optimizer) {
-    refuse("is trained otherwise than that of another job",
-           std::string("precision ") + kPrecisionNames[static_cast<int>(others.precision)] +
-               " and optimizer " + kOptimizerNames[static_cast<int>(others.optimizer)]);
+  // How it is trained is its compute, which jobs of one name share.
+  bool same = true;
+  std::string facts_of_others;
+  for (const TrainingFact& fact : TrainingFacts()) {
+    same = same && fact.get(others) == fact.get(workload);
+    facts_of_others +=
+        (facts_of_others.empty() ? "" : ", ") + std::string(fact.key) + " " + fact.WordOf(others);
   }
+  if (!same) refuse("is trained otherwise than that of another job", facts_of_others);
   return known->second;
 }
 

@@ -29,6 +29,9 @@ constexpr Names NamesOf(Shard /*kind*/) { return {kShardNames, "cannot be shared
 constexpr Names NamesOf(Overlap /*kind*/) { return {kOverlapNames, "is not a way to overlap"}; }
 constexpr Names NamesOf(Precision /*kind*/) { return {kPrecisionNames, "is not a precision"}; }
 constexpr Names NamesOf(Optimizer /*kind*/) { return {kOptimizerNames, "is not an optimizer"}; }
+constexpr Names NamesOf(AttentionForm /*kind*/) {
+  return {kAttentionFormNames, "is not a form of attention"};
+}
 
 template <class E>
 const char* NameOf(E value) {

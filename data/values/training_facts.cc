@@ -18,6 +18,8 @@ constexpr TrainingFact kTrainingFacts[] = {
     FactAt<&Workload::precision>("precision", "P", "what the workload computes in", Precision()),
     FactAt<&Workload::optimizer>("optimizer", "O", "what updates the workload's parameters",
                                  Optimizer()),
+    FactAt<&Workload::attention>("attention", "A", "how the workload's attention is computed",
+                                 AttentionForm()),
 };
 
 }  // namespace

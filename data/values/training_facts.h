@@ -1,6 +1,6 @@
-// How a workload is trained, as files, options and requests say it: its precision, its optimizer.
-// Each is a word; who reads or shows one goes through this list, so that they agree on names, words
-// and errors.
+// How a workload is trained, as files, options and requests say it: its precision, its optimizer,
+// the form of its attention. Each is a word; who reads or shows one goes through this list, so that
+// they agree on names, words and errors.
 #ifndef STEPCAST_DATA_VALUES_TRAINING_FACTS_H_
 #define STEPCAST_DATA_VALUES_TRAINING_FACTS_H_
 

@@ -200,7 +200,7 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
   }
   if (args.Has("check")) {
     for (const char* other :
-         {"runs", "output", "fix", "prior", "profile", "precision", "optimizer"}) {
+         {"runs", "output", "fix", "prior", "profile", "precision", "optimizer", "attention"}) {
       if (!args.Has(other)) continue;
       throw InputError(OptionPlace(other), "", "has no meaning beside --check",
                        "either a fit or a check");

@@ -48,6 +48,7 @@ std::map<std::string, Words> KnownNames() {
                                         {"sharding", ListOf(kShardingNames)},
                                         {"shard", ListOf(kShardNames)},
                                         {"precision", ListOf(kPrecisionNames)},
+                                        {"attention", ListOf(kAttentionFormNames)},
                                         {"optimizer", ListOf(kOptimizerNames)},
                                         {"objective", ListOf(kObjectiveNames)},
                                         {"backend", ListOf(kBackendNames)},

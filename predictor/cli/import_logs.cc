@@ -490,7 +490,7 @@ int ImportCollectives(const Arguments& args, const std::string& kind,
     if (std::string(option) != "at-least") Refuse(args, kind, option);
   }
   for (const char* option : {"dim", "steps", "address", "filter", "flows", "workload",
-                             "workload-file", "profile", "precision", "optimizer"}) {
+                             "workload-file", "profile", "precision", "optimizer", "attention"}) {
     Refuse(args, kind, option);
   }
   const CollectiveTarget target = ReadCollectiveTarget(args);
@@ -557,7 +557,7 @@ int ImportCollectives(const Arguments& args, const std::string& kind,
 
 int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   for (const char* option : {"dim", "steps", "address", "filter", "flows", "profile", "precision",
-                             "optimizer", "at-least"}) {
+                             "optimizer", "attention", "at-least"}) {
     Refuse(args, "steps", option);
   }
   const StepLogOptions options = ReadStepLogOptions(args);

@@ -334,8 +334,8 @@ Run RunOfRanks(const Arguments& args, const TrainingRanks& training) {
 
 int ImportRanks(const Arguments& args, const std::vector<std::string>& files) {
   for (const char* option : {"guess", "dim", "steps", "address", "filter", "flows", "profile",
-                             "precision", "optimizer", "pattern", "tells", "warm-up", "form", "bar",
-                             "steps-per-epoch", "samples-of", "at-least"}) {
+                             "precision", "optimizer", "attention", "pattern", "tells", "warm-up",
+                             "form", "bar", "steps-per-epoch", "samples-of", "at-least"}) {
     Refuse(args, "kineto-ranks", option);
   }
   const TrainingRanks training = ImportKinetoRanks(files);

@@ -7,7 +7,7 @@
 
 namespace stepcast::cli {
 
-// --precision, --optimizer.
+// --precision, --optimizer, --attention.
 void AddTrainingOptions(po::options_description* options);
 
 // What they state takes the place of what the workload's file says.

@@ -202,6 +202,7 @@ Json WorkloadJson(const Workload& w) {
           {"inputs_vary", w.inputs_vary ? Json(*w.inputs_vary) : Json(nullptr)},
           {"precision", NameOf(w.precision)},
           {"optimizer", NameOf(w.optimizer)},
+          {"attention", NameOf(w.attention)},
           {"source", w.source}};
 }
 

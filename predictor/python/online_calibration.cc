@@ -107,7 +107,7 @@ void BindFleet(py::module_* m) {
           "Adds a job, which begins with what the others have learnt, and returns it.\n\n"
           "Raises InputError as Predictor does, for a name that is running, and for a workload "
           "that\n"
-          "has the name of another job's and other gradients, precision or optimizer.")
+          "has the name of another job's and other gradients, precision, optimizer or attention.")
       .def(
           "end",
           [](BoundFleet& f, const std::string& job) {

@@ -212,8 +212,10 @@ void BindCluster(py::module_* m) {
 // ---- Workloads.
 
 Workload TrainedOtherwise(Workload workload, const std::optional<std::string>& precision,
-                          const std::optional<std::string>& optimizer) {
-  for (const auto& [key, word] : {std::pair("precision", &precision), {"optimizer", &optimizer}}) {
+                          const std::optional<std::string>& optimizer,
+                          const std::optional<std::string>& attention) {
+  for (const auto& [key, word] :
+       {std::pair("precision", &precision), {"optimizer", &optimizer}, {"attention", &attention}}) {
     if (*word) FindTrainingFact(key)->Read(**word, Keyword(key), &workload);
   }
   return workload;
@@ -247,8 +249,11 @@ void BindWorkload(py::module_* m) {
       .def_property_readonly(
           "optimizer", [](const Workload& w) { return NameOf(w.optimizer); },
           "str : what updates its parameters: sgd, momentum or adam")
+      .def_property_readonly(
+          "attention", [](const Workload& w) { return NameOf(w.attention); },
+          "str : how its attention is computed: plain or fused")
       .def("replace", &TrainedOtherwise, py::kw_only(), py::arg("precision") = py::none(),
-           py::arg("optimizer") = py::none(),
+           py::arg("optimizer") = py::none(), py::arg("attention") = py::none(),
            "The workload trained in another way; what is None stays as it is.")
       .def("to_yaml", &FormatWorkload, "The workload file; parse_workload gives the workload back.")
       .def("__eq__",

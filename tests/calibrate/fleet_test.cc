@@ -422,20 +422,22 @@ TEST(Fleet, RefusesWhatIsNone) {
   // 25,583,592 parameters of four bytes, without a fraction.
   EXPECT_NE(gradients.find("or 102334368 bytes"), std::string::npos) << gradients;
   // Jobs of one name share what their network computes.
-  for (const bool precision : {true, false}) {
-    Workload trained = *FindWorkload("resnet50");
-    if (precision) {
-      trained.precision = Precision::kBf16;
-    } else {
-      trained.optimizer = Optimizer::kAdam;
-    }
+  std::vector<Workload> ways(3, *FindWorkload("resnet50"));
+  ways[0].precision = Precision::kBf16;
+  ways[1].optimizer = Optimizer::kAdam;
+  ways[2].attention = AttentionForm::kFused;
+  const std::vector<std::string> names = {"d", "e", "f"};
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    Workload trained = ways[i];
     const std::string otherwise = message([&] { fleet.Add("c", trained, T4()); });
     EXPECT_NE(otherwise.find("trained otherwise"), std::string::npos) << otherwise;
-    EXPECT_NE(otherwise.find("or precision fp32 and optimizer momentum"), std::string::npos);
-    trained.name = precision ? "resnet50 in bf16" : "resnet50 with Adam";
-    EXPECT_EQ(message([&] { fleet.Add(precision ? "d" : "e", trained, T4()); }), "");
+    EXPECT_NE(otherwise.find("or precision fp32, optimizer momentum, attention plain"),
+              std::string::npos)
+        << otherwise;
+    trained.name = "resnet50 otherwise " + std::to_string(i);
+    EXPECT_EQ(message([&] { fleet.Add(names[i], trained, T4()); }), "");
   }
-  EXPECT_EQ(fleet.jobs(), (std::vector<std::string>{"a", "d", "e"}));
+  EXPECT_EQ(fleet.jobs(), (std::vector<std::string>{"a", "d", "e", "f"}));
 }
 
 // ---- Measured jobs.

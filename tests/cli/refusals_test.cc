@@ -146,6 +146,7 @@ TEST(Refusals, OfOtherOptions) {
       {sweep + Words{"--over", "workers=1,2"}, "y", {"throughput", "step_time", "steps"}},
       {kPredict, "precision", {"", "fp8", "FP16"}},
       {kPredict, "optimizer", {"", "lion", "Adam"}},
+      {kPredict, "attention", {"", "flash", "Fused"}},
       {kPredict + Words{"--profile", "xeon-onednn-1"}, "precision", {"fp8"}},
       {kPredict, "profile", {"xeon-onednn-1", "none-such"}},
   };

@@ -97,6 +97,35 @@ TEST(WorkloadFile, SaysHowItIsTrained) {
       Says(ErrorOf([&] { Parse(mine + "optimizer: lion\n"); }), "allowed: sgd, momentum, adam"));
 }
 
+TEST(WorkloadFile, SaysHowAttentionIsComputed) {
+  const std::string mine = "name: mine\nparameters: 1000\n";
+  EXPECT_EQ(Parse(mine).attention, AttentionForm::kPlain);
+  EXPECT_EQ(FormatWorkload(Parse(mine)).find("attention"), std::string::npos);
+  const Workload fused = Parse(mine + "attention: fused\n");
+  EXPECT_EQ(fused.attention, AttentionForm::kFused);
+  ExpectEqual(Parse(FormatWorkload(fused)), fused);
+  EXPECT_EQ(Parse(mine + "attention: plain\n").attention, AttentionForm::kPlain);
+  EXPECT_TRUE(Says(ErrorOf([&] { Parse(mine + "attention: flash\n"); }),
+                   "net.yaml:3: attention: 'flash' is not a form of attention; allowed: plain, "
+                   "fused"));
+}
+
+TEST(WorkloadFile, ScoresMayBeCausal) {
+  const auto with = [](const std::string& layer) {
+    return Parse("name: mine\nlayers:\n  - {kind: dense, tensors: [9]}\n  - {" + layer + "}\n");
+  };
+  EXPECT_FALSE(with("kind: attention").layers[1].causal);
+  EXPECT_FALSE(with("kind: attention, causal: no").layers[1].causal);
+  EXPECT_FALSE(with("kind: dense, causal: no").layers[1].causal);
+  const Workload causal = with("kind: attention, causal: yes");
+  EXPECT_TRUE(causal.layers[1].causal);
+  ExpectEqual(Parse(FormatWorkload(causal)), causal);
+  EXPECT_TRUE(Says(ErrorOf([&] { with("kind: attention, causal: maybe"); }),
+                   "causal: 'maybe' is neither; allowed: no, yes"));
+  EXPECT_TRUE(Says(ErrorOf([&] { with("kind: dense, causal: yes"); }),
+                   "causal: 'yes' is of attention's scores alone"));
+}
+
 TEST(WorkloadFile, ABareMessageHasNoCompute) {
   const Workload message = Parse("name: message\ngradient_bytes: 1000000\ncompute: none\n");
   EXPECT_TRUE(message.communication_only);

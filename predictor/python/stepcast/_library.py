@@ -120,7 +120,8 @@ def cluster(device: str, *, nodes: int = 1, devices_per_node: int = 1, name: str
 
 
 def workload(name: str, *, parameters: int | None = None, gradient_bytes: int | None = None,
-             precision: str | None = None, optimizer: str | None = None) -> Workload:
+             precision: str | None = None, optimizer: str | None = None,
+             attention: str | None = None) -> Workload:
     """A network of the catalogue by its name, or one of which only the size is known.
 
     Parameters
@@ -130,6 +131,8 @@ def workload(name: str, *, parameters: int | None = None, gradient_bytes: int | 
         gradient_bytes : says what one worker contributes to a synchronisation
         precision : what it computes in: "fp32" unless it is "tf32", "fp16" or "bf16"
         optimizer : what updates its parameters: "momentum" unless it is "sgd" or "adam"
+        attention : how it is computed: "plain" or "fused"; of a network of the catalogue as it is
+            usually trained, otherwise "plain"
     """
     if parameters is None and gradient_bytes is None:
         known = _core.find_workload(name)
@@ -142,7 +145,7 @@ def workload(name: str, *, parameters: int | None = None, gradient_bytes: int | 
         known = _core.parse_workload(_file_text(
             {"name": name, "parameters": parameters, "gradient_bytes": gradient_bytes}),
             "<workload>")
-    return known.replace(precision=precision, optimizer=optimizer)
+    return known.replace(precision=precision, optimizer=optimizer, attention=attention)
 
 
 def _file_text(fields: dict) -> str:
