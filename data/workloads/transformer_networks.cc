@@ -134,12 +134,15 @@ struct LlamaSizes {
   const char* paper;
 };
 
-// No layer has a bias, and the output layer has a weight of its own.
+// No layer has a bias, and the output layer has a weight of its own. They were trained with fused
+// attention (arXiv 2302.13971, section 2.4), which their successors kept; networks before them
+// were not.
 Workload Llama(const LanguageModel& model, const LlamaSizes& sizes, std::int64_t tokens) {
   NetworkBuilder net(
       model.name, std::string(model.title) + ", " + to_string(tokens) + " tokens",
       "Hugging Face LlamaForCausalLM, " + std::string(model.repository) + "; " + sizes.paper,
       {tokens, 1, 1});
+  net.FuseAttention();
   net.Embedding("embed_tokens",
                 {.rows = sizes.vocabulary, .features = model.features, .tokens = tokens});
   const Shape sequence = net.shape();

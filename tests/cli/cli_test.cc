@@ -802,6 +802,28 @@ TEST(Predict, ComputesAsTheWorkloadIsTrained) {
   EXPECT_TRUE(says(v100 + Words{"--precision", "bf16"}, "states no peak at bf16"));
 }
 
+// An option, a file, and an option in place of what the network is known for.
+TEST(Predict, AttentionIsFusedOrPlain) {
+  const Words a100 = {"predict", "--device",      "a100_80gb", "--precision",
+                      "bf16",    "--local-batch", "2",         "--workload"};
+  const Json plain = JsonOf(a100 + Words{"opt_1.3b@2048"});
+  const Json fused = JsonOf(a100 + Words{"opt_1.3b@2048", "--attention", "fused"});
+  const auto activations = [](const Json& of) {
+    return of.at("memory").at("activations_bytes").get<double>();
+  };
+  EXPECT_LT(fused.at("step_time_s"), 0.8 * plain.at("step_time_s").get<double>());
+  EXPECT_EQ(activations(plain) - activations(fused), 2 * 2.0 * 24 * 32 * 2048 * 2048);
+  const TempFolder folder;
+  const std::string network = Stepcast({"workloads", "opt_1.3b"}).out;
+  EXPECT_EQ(JsonOf(a100 + Words{"opt_1.3b", "--workload-file",
+                                folder.Write("net.yaml", network + "attention: fused\n")}),
+            fused);
+  const Json llama = JsonOf(a100 + Words{"llama_7b@512"}, 1);
+  EXPECT_EQ(JsonOf(a100 + Words{"llama_7b@512", "--attention", "fused"}, 1), llama);
+  EXPECT_GT(JsonOf(a100 + Words{"llama_7b@512", "--attention", "plain"}, 1).at("step_time_s"),
+            llama.at("step_time_s"));
+}
+
 TEST(Predict, OutOfMemoryIsANo) {
   const Words arguments = {"predict", "--device",      "t4",  "--workload",
                            "vgg16",   "--local-batch", "4096"};

@@ -136,6 +136,13 @@ TEST(WorkloadCatalog, TotalsAreThePublishedOnes) {
   EXPECT_EQ(names, WorkloadNames()) << "every network of the catalogue has a row above";
 }
 
+TEST(WorkloadCatalog, AttentionIsFusedSinceLlama) {
+  for (const std::string& name : WorkloadNames()) {
+    EXPECT_EQ(FindWorkload(name)->attention == AttentionForm::kFused, name.starts_with("llama"))
+        << name;
+  }
+}
+
 // len(model.trainable_weights) in Keras, len(list(model.parameters())) in PyTorch.
 TEST(WorkloadCatalog, UtterancesAndDetectionVaryInSize) {
   for (const std::string& name : WorkloadNames()) {

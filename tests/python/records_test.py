@@ -70,7 +70,15 @@ class Records(unittest.TestCase):
         self.assertEqual(mixed.replace(), mixed)
         own = stepcast.workload("mine", parameters=1000, optimizer="sgd")
         self.assertEqual((own.parameters, own.optimizer), (1000, "sgd"))
+        opt = stepcast.workload("opt_125m")
+        self.assertEqual((opt.attention, stepcast.workload("llama_7b").attention),
+                         ("plain", "fused"))
+        fused = stepcast.workload("opt_125m", attention="fused")
+        self.assertEqual(fused.attention, "fused")
+        self.assertEqual(opt.replace(attention="fused"), fused)
+        self.assertEqual(stepcast.parse_workload(fused.to_yaml()), fused)
         for key, wrong, allowed in [("precision", "fp64", "fp32, tf32, fp16, bf16"),
+                                    ("attention", "flash", "plain, fused"),
                                     ("optimizer", "lion", "sgd, momentum, adam")]:
             with self.assertRaises(stepcast.InputError) as caught:
                 resnet.replace(**{key: wrong})
