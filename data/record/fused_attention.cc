@@ -15,23 +15,32 @@ bool IsSoftmax(const Layer& layer) {
   return activation != nullptr && activation->function == Function::kSoftmax;
 }
 
+// A scale, a mask or a drop-out of the scores, as operations of their own or as passes over them.
+bool IsOfScores(const Layer& layer, const BatchedProductOp& scores) {
+  if (!layer.tensors.empty()) return false;
+  const auto* copy = std::get_if<CopyOp>(&layer.operation);
+  return layer.kind == LayerKind::kElementwise ||
+         (copy != nullptr && copy->elements == scores.count * scores.rows * scores.columns);
+}
+
 // The attention that begins with the layer at `first`.
 std::optional<LayerAsRun> FusedFrom(const std::vector<Layer>& layers, std::size_t first) {
   const BatchedProductOp* scores = ProductOf(layers[first]);
   if (scores == nullptr) return std::nullopt;
   std::size_t at = first + 1;
-  while (at < layers.size() && layers[at].kind == LayerKind::kElementwise &&
-         layers[at].tensors.empty()) {
-    ++at;
-  }
-  if (at + 1 >= layers.size() || !IsSoftmax(layers[at])) return std::nullopt;
-  const BatchedProductOp* sums = ProductOf(layers[at + 1]);
+  const auto skip = [&] {
+    while (at < layers.size() && IsOfScores(layers[at], *scores)) ++at;
+    return at < layers.size();
+  };
+  if (!skip() || !IsSoftmax(layers[at++])) return std::nullopt;
+  if (!skip()) return std::nullopt;
+  const BatchedProductOp* sums = ProductOf(layers[at]);
   if (sums == nullptr ||
       *sums != BatchedProductOp{scores->count, scores->rows, scores->depth, scores->columns}) {
     return std::nullopt;
   }
-  return LayerAsRun{at + 1, FusedAttention{scores->count, scores->rows, scores->columns,
-                                           scores->depth, layers[first].causal}};
+  return LayerAsRun{at, FusedAttention{scores->count, scores->rows, scores->columns, scores->depth,
+                                       layers[first].causal}};
 }
 
 }  // namespace

@@ -78,11 +78,9 @@ Workload Gpt(const LanguageModel& model, std::int64_t tokens) {
   for (std::int64_t i = 0; i < model.blocks; ++i) {
     const std::string block = "h." + to_string(i) + ".";
     net.LayerNorm(block + "ln_1");
-    net.Attention(block + "attn",
-                  {.heads = model.heads,
-                   .fused_projections = true,
-                   .in_passes = true,
-                   .causal = true});
+    net.Attention(
+        block + "attn",
+        {.heads = model.heads, .fused_projections = true, .in_passes = true, .causal = true});
     net.Dropout(block + "attn.resid_dropout");
     net.Add(block + "attn.add", sequence);
     net.LayerNorm(block + "ln_2");
