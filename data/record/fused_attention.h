@@ -43,8 +43,8 @@ struct LayerAsRun {
 };
 
 // In forward order. Where the workload's attention is fused, that is a product of activations, a
-// softmax, and the product that takes its result back to the first one's lengths, with a scale, a mask
-// or a drop-out between them or not. Any other layer runs by itself.
+// softmax, and the product that takes its result back to the first one's lengths, with a scale, a
+// mask or a drop-out between them or not. Any other layer runs by itself.
 std::vector<LayerAsRun> LayersAsRun(const Workload& workload);
 
 }  // namespace stepcast

@@ -69,13 +69,14 @@ TEST(LayersAsRun, PlainLayersRunOneByOne) {
   }
 }
 
-// Three layers of each of 12 blocks are one, in the place of the last.
+// Scores, their scale, mask, softmax and drop-out, and the sums of each of 12 blocks are one, in the
+// place of the last.
 TEST(LayersAsRun, FusedAttentionIsOne) {
   const Workload bert = Fused("bert_base");
   const std::vector<LayerAsRun> run = LayersAsRun(bert);
-  EXPECT_EQ(run.size(), bert.layers.size() - 2 * 12);
+  EXPECT_EQ(run.size(), bert.layers.size() - 5 * 12);
   for (std::size_t i = 1; i < run.size(); ++i) {
-    EXPECT_EQ(run[i].index - run[i - 1].index, run[i].fused ? 3U : 1U);
+    EXPECT_EQ(run[i].index - run[i - 1].index, run[i].fused ? 6U : 1U);
     EXPECT_EQ(run[i].fused.has_value(), bert.layers[run[i].index].name.ends_with(".context"));
   }
   EXPECT_EQ(AllFused(bert), std::vector<FusedAttention>(12, {12, 384, 384, 64, false}));
@@ -121,13 +122,16 @@ TEST(LayersAsRun, AMaskMayStandBetween) {
   EXPECT_EQ(AllFused(Written()), std::vector<FusedAttention>(1, {2, 5, 7, 3, false}));
   Workload causal = Written();
   causal.layers[0].causal = true;
+  const Layer of_scores = LayerOf(LayerKind::kReshape, CopyOp{2 * 5 * 7});
+  causal.layers.insert(causal.layers.begin() + 3, of_scores);
+  causal.layers.insert(causal.layers.begin() + 1, of_scores);
   EXPECT_EQ(AllFused(causal), std::vector<FusedAttention>(1, {2, 5, 7, 3, true}));
 }
 
 // Other lengths, another function, something trained, a product that is no attention, a file that
-// breaks off.
+// breaks off, a copy of something else.
 TEST(LayersAsRun, WhatIsNoAttentionRunsByItself) {
-  std::vector<Workload> others(8, Written());
+  std::vector<Workload> others(9, Written());
   others[0].layers[3].operation = BatchedProductOp{2, 5, 4, 7};
   others[1].layers[3].operation = BatchedProductOp{2, 5, 3, 8};
   others[2].layers[2].operation = ActivationOp{Function::kTanh, 10, 7};
@@ -136,6 +140,7 @@ TEST(LayersAsRun, WhatIsNoAttentionRunsByItself) {
   others[5].layers[3].kind = LayerKind::kDense;
   others[6].layers.pop_back();
   others[7].layers.resize(1);
+  others[8].layers[1] = LayerOf(LayerKind::kReshape, CopyOp{2 * 5 * 7 + 1});
   for (std::size_t i = 0; i < others.size(); ++i) {
     EXPECT_TRUE(AllFused(others[i]).empty()) << i;
     EXPECT_EQ(LayersAsRun(others[i]).size(), others[i].layers.size()) << i;

@@ -162,7 +162,7 @@ TEST(SheetCompute, FusedAttentionIsOneLayer) {
                    time(workload.layers[0], TrainingPass::kForward) + forward);
   EXPECT_DOUBLE_EQ(fused.At(2).backward.si(),
                    time(workload.layers[0], TrainingPass::kBackward) + backward);
-  EXPECT_DOUBLE_EQ(fused.At(2).host.in(kMicroseconds), 4 * 7);
+  EXPECT_DOUBLE_EQ(fused.At(2).host.in(kMicroseconds), 4 * 80);
   const std::vector<double> seconds = fused.BackwardSeconds(2);
   ASSERT_EQ(seconds.size(), 4U);
   EXPECT_GT(seconds[0], 0);
