@@ -40,7 +40,7 @@ struct Named {
   std::span<const char* const> names;
 };
 template <class E, std::size_t N>
-Named<E> Names(E& value, const char* const (&names)[N]) {
+Named<E> Among(E& value, const char* const (&names)[N]) {
   return {&value, names};
 }
 // A count that may be as large as a tensor.
@@ -80,19 +80,19 @@ void Fields(BatchedProductOp& o, V visit) {
 }
 template <class V>
 void Fields(NormalizationOp& o, V visit) {
-  visit("kind", Names(o.kind, kNormalizationNames));
+  visit("kind", Among(o.kind, kNormalizationNames));
   visit("channels", &o.channels);
   visit("input", &o.input);
 }
 template <class V>
 void Fields(ActivationOp& o, V visit) {
-  visit("function", Names(o.function, kFunctionNames));
+  visit("function", Among(o.function, kFunctionNames));
   visit("rows", Elements{&o.rows});
   visit("columns", Elements{&o.columns});
 }
 template <class V>
 void Fields(PoolingOp& o, V visit) {
-  visit("kind", Names(o.kind, kPoolingNames));
+  visit("kind", Among(o.kind, kPoolingNames));
   visit("channels", &o.channels);
   visit("input", &o.input);
   visit("window", &o.window);
@@ -101,7 +101,7 @@ void Fields(PoolingOp& o, V visit) {
 }
 template <class V>
 void Fields(ElementwiseOp& o, V visit) {
-  visit("kind", Names(o.kind, kElementwiseNames));
+  visit("kind", Among(o.kind, kElementwiseNames));
   visit("channels", &o.channels);
   visit("positions", Elements{&o.positions});
   visit("broadcast", &o.broadcast);
@@ -114,7 +114,7 @@ void Fields(EmbeddingOp& o, V visit) {
 }
 template <class V>
 void Fields(RecurrentOp& o, V visit) {
-  visit("cell", Names(o.cell, kCellNames));
+  visit("cell", Among(o.cell, kCellNames));
   visit("positions", &o.positions);
   visit("inputs", &o.inputs);
   visit("hidden", &o.hidden);
@@ -126,7 +126,7 @@ void Fields(CopyOp& o, V visit) {
 }
 template <class V>
 void Fields(UpdateOp& o, V visit) {
-  visit("optimizer", Names(o.optimizer, kOptimizerNames));
+  visit("optimizer", Among(o.optimizer, kOptimizerNames));
   visit("parameters", Elements{&o.parameters});
 }
 template <class V>
