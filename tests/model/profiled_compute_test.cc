@@ -164,7 +164,7 @@ TEST(ProfiledCompute, FusedAttentionIsScaledFromProducts) {
   EXPECT_EQ(fused.forward.relative, "attention");
   EXPECT_TRUE(Near(fused.forward.time.si(), 2 * 1e-4));
   EXPECT_TRUE(Near(fused.backward.time.si(), 2.5 * 1e-4));
-  EXPECT_TRUE(Near(sum.host.si(), 4 * kHostOverhead.si()));
+  EXPECT_TRUE(Near(sum.host.si(), 4 * kGpuHostOverhead.si()));
   const std::vector<double> seconds = compute.BackwardSeconds(8);
   ASSERT_EQ(seconds.size(), 4U);
   EXPECT_EQ(seconds[1], 0);
