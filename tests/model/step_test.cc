@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <ctime>
 #include <iostream>
 #include <limits>
 #include <memory>
@@ -1181,6 +1182,26 @@ TEST(Step, TheLargestCrowdOfTheNamedHostsCounts) {
     EXPECT_EQ(link({"busy", "unknown"}).others, 3.0);
     EXPECT_EQ(link({"unknown", "stranger"}).others, 2.0);
   }
+}
+
+// A plan may name every host of a file of a megabyte.
+TEST(Step, ManyNamedHostsAreFoundInLittleTime) {
+  constexpr int kHosts = 30'000;
+  Cluster cluster;
+  cluster.link.rtt = Milliseconds(1.0);
+  Plan plan;
+  for (int i = 0; i < kHosts; ++i) {
+    LinkFacts own;
+    own.rtt = Milliseconds(i == kHosts / 2 ? 5.0 : 0.5);
+    cluster.hosts.push_back({"h" + std::to_string(i), own});
+    plan.hosts.push_back("h" + std::to_string(kHosts - 1 - i));
+  }
+  const std::clock_t begun = std::clock();
+  EXPECT_EQ(LinkOf(cluster, plan).rtt, Milliseconds(5.0));
+  plan.hosts[kHosts / 2 - 1] = "other";  // the slow one is none of them any more
+  EXPECT_EQ(LinkOf(cluster, plan).rtt, Milliseconds(1.0));
+  constexpr double kMostSeconds = 0.5;
+  EXPECT_LT(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC, kMostSeconds);
 }
 
 // RDMA takes both ends.
