@@ -412,6 +412,6 @@ std::string InputText(SampleRate<> given, SampleRate<> needed) {
 
 void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-void PrintJson(const Json& json) { Print(json.dump(2) + "\n"); }
+void PrintJson(const Json& json) { Print(JsonText(json, 2) + "\n"); }
 
 }  // namespace stepcast::cli

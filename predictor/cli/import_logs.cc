@@ -66,7 +66,7 @@ void PrintNotes(const Arguments& args, const std::string& notes) {
   std::fputs(notes.c_str(), stderr);
 }
 
-std::string Quoted(const std::string& text) { return Json(text).dump(); }
+std::string Quoted(const std::string& text) { return JsonText(text); }
 
 // ---- Facts of a link.
 

@@ -242,11 +242,10 @@ int Serve(const Arguments& args) {
   if (args.Has("json")) {
     Json names = Json::array();
     for (const Cluster& c : service.Current()->inventory().clusters) names.push_back(c.name);
-    Print(Json{{"listen", listen.text()},
-               {"grpc", grpc ? Json(grpc->text()) : Json(nullptr)},
-               {"clusters", names}}
-              .dump() +
-          "\n");
+    const Json told = {{"listen", listen.text()},
+                       {"grpc", grpc ? Json(grpc->text()) : Json(nullptr)},
+                       {"clusters", names}};
+    Print(JsonText(told) + "\n");
     std::fflush(stdout);
   } else {
     Tell(

@@ -501,7 +501,7 @@ class Show {
     Print(line + "\n");
     std::fflush(stdout);
   }
-  static void Tell(const Json& json) { Tell(json.dump()); }
+  static void Tell(const Json& json) { Tell(JsonText(json)); }
 
   Watched* job_;
   bool json_;

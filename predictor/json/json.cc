@@ -59,6 +59,10 @@ Json NumberJson(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
 }
 
+std::string JsonText(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 Json CountJson(double value) {
   if (std::floor(value) == value && std::abs(value) < kLargestWholeDouble) {
     return static_cast<std::int64_t>(value);

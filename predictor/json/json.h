@@ -30,6 +30,9 @@ struct Subject {
   const std::optional<Device>& facts;  // the device's data sheet
 };
 
+// As text: on one line, or indented. What is no UTF-8, as names of files may be, becomes U+FFFD.
+std::string JsonText(const Json& json, int indent = -1);
+
 // A number of bytes or transfers: whole where it is whole.
 Json CountJson(double value);
 // null where there is none, or none that is finite.

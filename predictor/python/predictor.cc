@@ -31,7 +31,9 @@ BoundPrediction Ask(const SharedPredictor& predictor, const Plan& plan) {
   return {predictor->predictor.Predict(plan), plan, predictor};
 }
 
-py::dict DictOf(const Json& json) { return py::module_::import("json").attr("loads")(json.dump()); }
+py::dict DictOf(const Json& json) {
+  return py::module_::import("json").attr("loads")(JsonText(json));
+}
 
 // As the program's --json, to the key.
 py::dict PredictionDict(const BoundPrediction& p) {

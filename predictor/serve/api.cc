@@ -38,10 +38,6 @@ constexpr std::size_t kLongestKey = 60;     // that an error quotes
 constexpr std::size_t kMostProblems = 100;  // told of one batch
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 // ---- Reading.
 
 const char* KindText(Kind kind) {
@@ -80,9 +76,9 @@ std::string SchemaOf(const PlanField& field) {
   std::string text = fmt::format("{}: {{type: {}", field.column, type);
   if (!field.words.empty()) text += fmt::format(", enum: [{}]", fmt::join(field.words, ", "));
   if (const std::string value = field.default_text(); !value.empty()) {
-    text += ", default: " + (yes_no ? Dump(value == "yes") : value);
+    text += ", default: " + (yes_no ? JsonText(value == "yes") : value);
   }
-  return text + ", description: " + Dump(field.meaning) + "}";
+  return text + ", description: " + JsonText(field.meaning) + "}";
 }
 
 const Keys& TargetKeys() {
@@ -330,7 +326,7 @@ Json HeadJson(const Target& target, std::size_t size, std::size_t failed) {
 
 // The head as an object that is still open.
 std::string OpenObject(const Json& head, std::size_t bytes_to_come) {
-  std::string text = Dump(head);
+  std::string text = JsonText(head);
   text.pop_back();
   text.reserve(text.size() + bytes_to_come);
   return text;
@@ -378,7 +374,7 @@ std::string BatchBinary(const Target& target, const ForecastColumns& forecasts) 
   head["columns"] =
       interval ? "step_time_s,low_s,high_s,status,memory" : "step_time_s,status,memory";
   head["flags"] = FlagsJson(forecasts);
-  BinaryWriter writer(Dump(head), forecasts.status.size() * (interval ? 32 : 16));
+  BinaryWriter writer(JsonText(head), forecasts.status.size() * (interval ? 32 : 16));
   writer.Add(forecasts.step_time_s);
   if (interval) {
     writer.Add(forecasts.low_s);
@@ -447,7 +443,7 @@ Reply ProblemReply(int status, const Json& problem) {
   Reply reply;
   reply.status = status;
   reply.content_type = "application/problem+json";
-  reply.body = Dump(problem);
+  reply.body = JsonText(problem);
   return reply;
 }
 
@@ -575,7 +571,7 @@ Reply Api::Predict(const Request& request) const {
       prediction, plan,
       {predictor.cluster(), predictor.workload(), predictor.device(), target->facts});
   TellLearnt(*target, &answer);
-  return JsonReply(*snapshot, Dump(answer));
+  return JsonReply(*snapshot, JsonText(answer));
 }
 
 Reply Api::PredictBatch(const Request& request) const {
@@ -664,13 +660,13 @@ Reply Api::EndJob(const Request& request) const {
   const JsonValue json = ParseJson(request.body, 0);
   const Fields fields(json, "", kKeys);
   const JobTold ended = service_->jobs().End(fields.Text("job"), fields.Flag("forget", false));
-  return JsonReply(*service_->Current(), Dump(JobJson(ended)));
+  return JsonReply(*service_->Current(), JsonText(JobJson(ended)));
 }
 
 Reply Api::JobList(const Request& /*request*/) const {
   Json json = {{"jobs", Json::array()}};
   for (const JobTold& job : service_->jobs().List()) json["jobs"].push_back(JobJson(job));
-  return JsonReply(*service_->Current(), Dump(json));
+  return JsonReply(*service_->Current(), JsonText(json));
 }
 
 Reply Api::Reload(const Request& request) const {
@@ -684,7 +680,7 @@ Reply Api::Reload(const Request& request) const {
   try {
     const int number = service_->Reload();
     ++metrics_->reloads;
-    Reply reply = TextReply(kJsonType.data(), Dump(Json{{"snapshot", number}}));
+    Reply reply = TextReply(kJsonType.data(), JsonText(Json{{"snapshot", number}}));
     reply.snapshot = number;
     return reply;
   } catch (const std::exception& e) {
@@ -701,14 +697,14 @@ Reply Api::Clusters(const Request& /*request*/) const {
   for (const Cluster& c : snapshot->inventory().clusters) {
     json["clusters"].push_back(ClusterJson(c));
   }
-  return JsonReply(*snapshot, Dump(json));
+  return JsonReply(*snapshot, JsonText(json));
 }
 
 Reply Api::Workloads(const Request& /*request*/) const {
   const std::shared_ptr<const Snapshot> snapshot = service_->Current();
   Json json = {{"workloads", Json::array()}};
   for (const Workload& w : snapshot->Workloads()) json["workloads"].push_back(WorkloadJson(w));
-  return JsonReply(*snapshot, Dump(json));
+  return JsonReply(*snapshot, JsonText(json));
 }
 
 Reply Api::Health(const Request& /*request*/) const { return TextReply("text/plain", "ok\n"); }

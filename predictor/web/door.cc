@@ -15,7 +15,7 @@ namespace {
 
 serve::Reply Answered(const Json& json) {
   serve::Reply reply;
-  reply.body = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  reply.body = JsonText(json);
   return reply;
 }
 

@@ -356,6 +356,15 @@ TEST(Refusals, OfRuns) {
 }
 
 // What no file means is refused at once, in a line that can be read.
+// Names are bytes to a shell: JSON has a mark where they are none of UTF-8.
+TEST(Refusals, NotOfANameThatIsNoUtf8) {
+  const ProcessResult result =
+      Stepcast({"predict", "--cluster", "gce-t4", "--workload", "message_400", "--device", "a\xffz",
+                "--workers", "2", "--local-batch", "1", "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("\"a\xef\xbf\xbdz\""), std::string::npos) << result.out;
+}
+
 TEST(Refusals, OfAMillionColumns) {
   const TempFolder folder;
   std::string header = "workload";
