@@ -6,6 +6,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "data/record/input_error.h"
+
 namespace stepcast::serve {
 namespace {
 
@@ -51,7 +53,7 @@ class Builder {
       return Refuse(fmt::format("an object has more than {} keys", kMostJsonMembers));
     }
     if (std::any_of(members.begin(), members.end(), [&](const auto& m) { return m.key == name; })) {
-      return Refuse(fmt::format("key \"{}\" is there twice", name.substr(0, 60)));
+      return Refuse(fmt::format("key \"{}\" is there twice", Shortened(name)));
     }
     members.push_back({name, JsonValue()});
     return true;
@@ -111,7 +113,8 @@ class Builder {
   bool Append(double value) {
     if (column_->column.size() == most_numbers_) {
       const std::string key =
-          open_.empty() ? "" : fmt::format("key \"{}\": ", open_.back()->members.back().key);
+          open_.empty() ? ""
+                        : fmt::format("key \"{}\": ", Shortened(open_.back()->members.back().key));
       return Refuse(key + (most_numbers_ == 0
                                ? "is an array; allowed: a single value"
                                : fmt::format("an array has more than {} numbers", most_numbers_)));

@@ -110,6 +110,12 @@ TEST(JsonValue, BoundsWhatItReads) {
   EXPECT_EQ(Refusal("{\"a\":[\"x\"]}"), "an array holds something else than numbers");
   EXPECT_EQ(Refusal("{\"a\":[{}]}"), "an array holds something else than numbers");
   EXPECT_EQ(Refusal("{\"a\":[true]}"), "an array holds something else than numbers");
+  // An error quotes the beginning of a key only.
+  const std::string name(1'000'000, 'k');
+  const std::string start = "key \"" + name.substr(0, 60) + "...\"";
+  EXPECT_EQ(Refusal("{\"" + name + "\":[1,2,3,4,5,6]}"),
+            start + ": an array has more than 5 numbers");
+  EXPECT_EQ(Refusal("{\"" + name + "\":1,\"" + name + "\":2}"), start + " is there twice");
   std::string wide = "{";
   for (std::size_t i = 0; i <= kMostJsonMembers; ++i) {
     wide += (i > 0 ? "," : "") + ("\"k" + std::to_string(i)) + "\":0";
