@@ -48,8 +48,9 @@ std::map<std::string, std::string> WordsOf(const Workload& workload) {
 
 // Its jobs learn beside each other, and one at a time changes which they are.
 struct Jobs::SharedFleet {
-  SharedFleet(const Cluster& cluster, int read_by)
-      : fleet(cluster), text(FormatCluster(cluster)), snapshot(read_by) {}
+  // `of_cluster` is the text of its file.
+  SharedFleet(const Cluster& cluster, std::string of_cluster, int read_by)
+      : fleet(cluster), text(std::move(of_cluster)), snapshot(read_by) {}
 
   std::shared_lock<std::shared_mutex> ToLearn() {
     const std::lock_guard turn(turns);
@@ -183,11 +184,12 @@ std::size_t Jobs::size() const {
 std::shared_ptr<Jobs::SharedFleet> Jobs::FleetOf(const Snapshot& snapshot, const Cluster& cluster) {
   std::shared_ptr<SharedFleet>& fleet = fleets_[cluster.name];
   if (fleet && fleet->snapshot == snapshot.number()) return fleet;
-  if (fleet && fleet->text == FormatCluster(cluster)) {
+  std::string text = FormatCluster(cluster);
+  if (fleet && fleet->text == text) {
     fleet->snapshot = snapshot.number();
     return fleet;
   }
-  return fleet = std::make_shared<SharedFleet>(cluster, snapshot.number());
+  return fleet = std::make_shared<SharedFleet>(cluster, std::move(text), snapshot.number());
 }
 
 ObservedSteps Jobs::Observe(const Snapshot& snapshot, const std::string& job, const JobStart& start,
@@ -283,6 +285,7 @@ std::vector<InputError> Jobs::Import(const Snapshot& snapshot,
   std::vector<InputError> left_out;
   std::map<std::string, std::shared_ptr<SharedFleet>> fleets;
   std::map<std::string, std::shared_ptr<Followed>> all;
+  std::map<std::string, std::string> clusters;  // as texts: as many lines as there are tell of them
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const auto line = static_cast<int>(i + 1);
     const auto of_line = [line](const InputError& e) { return e.At({"", line, e.place().key}); };
@@ -292,10 +295,14 @@ std::vector<InputError> Jobs::Import(const Snapshot& snapshot,
     } catch (const InputError& e) {
       throw of_line(e);
     }
+    const bool is_empty = record.taught.empty() && record.jobs.empty();
+    if (is_empty && fleets.count(record.cluster) > 0) continue;
     std::shared_ptr<SharedFleet> shared;
     try {
-      shared =
-          std::make_shared<SharedFleet>(snapshot.FindCluster(record.cluster), snapshot.number());
+      const Cluster& cluster = snapshot.FindCluster(record.cluster);
+      std::string& text = clusters[record.cluster];
+      if (text.empty()) text = FormatCluster(cluster);
+      shared = std::make_shared<SharedFleet>(cluster, text, snapshot.number());
       shared->fleet.Import(record);
     } catch (const InputError& e) {
       left_out.push_back(of_line(e));

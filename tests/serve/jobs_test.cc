@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <thread>
@@ -423,6 +424,20 @@ TEST(Jobs, OfAnotherClusterAreLeftOut) {
                    }),
                    "is there twice"));
   EXPECT_EQ(jobs.List().size(), 1U);
+}
+
+// A line of a fleet in which nobody has learnt anything is short, and tells of a whole cluster.
+TEST(Jobs, ManyLinesTakeLittleTime) {
+  TestService test;
+  FleetRecord record;
+  record.cluster = "gce-t4";
+  const std::string line = FormatFleetRecord(record);
+  const std::vector<std::string> lines(1'000'000 / line.size(), line);
+  constexpr double kMostSeconds = 2;
+  const std::clock_t begun = std::clock();
+  EXPECT_TRUE(test.service.jobs().Import(*test.service.Current(), lines).empty());
+  EXPECT_LT(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC, kMostSeconds);
+  EXPECT_EQ(test.service.jobs().Export(), std::vector<std::string>{line});
 }
 
 // ---- Many threads.
