@@ -1,5 +1,5 @@
-// JSON, read strictly: nothing nests without end, and an object has each key once. Included by the
-// readers of this folder only.
+// JSON, read strictly: nothing nests without end, and an object has each key once. Included by
+// readers of this project only.
 #ifndef STEPCAST_DATA_IO_STRICT_JSON_H_
 #define STEPCAST_DATA_IO_STRICT_JSON_H_
 

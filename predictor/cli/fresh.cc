@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "data/io/strict_json.h"
 #include "data/io/text_file.h"
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
@@ -326,11 +327,14 @@ class Way {
     }
     const std::string path = Path("stages.json");
     if (!Exists(path)) return;
-    done_ = Json::parse(ReadTextFile(path, kLargestAnswer), nullptr, false);
-    if (!done_.is_object()) {
-      throw InputError({path, 0, ""}, "", "is no list of finished commands",
-                       "the file as it was written, or none");
-    }
+    const std::string allowed = "the file as it was written, or none";
+    const auto done =
+        ParseStrictJson(ReadTextFile(path, kLargestAnswer), 1, {path, 0, ""}, allowed);
+    const bool is_list =
+        done.is_object() &&
+        std::all_of(done.begin(), done.end(), [](const auto& of) { return of.is_string(); });
+    if (!is_list) throw InputError({path, 0, ""}, "", "is no list of finished commands", allowed);
+    for (const auto& [name, stamp] : done.items()) done_[name] = stamp.get<std::string>();
   }
 
   Words Those(const std::vector<std::string>& names) const { return Passed(args_, names); }
@@ -367,9 +371,20 @@ class Way {
     }
     return stamp;
   }
+  // What a command printed, in its order; null where the file is no such answer.
+  static Json ReadAnswer(const std::string& path) {
+    constexpr int kDeepest = 64;
+    const std::string text = ReadTextFile(path, kLargestAnswer);
+    try {
+      ParseStrictJson(text, kDeepest, {path, 0, ""}, "");
+    } catch (const InputError&) {
+      return {};
+    }
+    return Json::parse(text);
+  }
   void KeepStamp(const std::string& name, const std::string& stamp) {
     done_[name] = stamp;
-    WriteTextFile(Path("stages.json"), done_.dump(2) + "\n");
+    WriteTextFile(Path("stages.json"), JsonText(done_, 2) + "\n");
   }
   // Rows that something else has measured stay, but not among these.
   void SetAside(const std::string& name, const std::string& stamp, const std::string& runs) {
@@ -399,10 +414,7 @@ class Way {
       if (code == kDone && !output.empty()) KeepStamp(name, stamp);
     }
     if (args_.Has("json")) {
-      const Json read = Exists(answer)
-                            ? Json::parse(ReadTextFile(answer, kLargestAnswer), nullptr, false)
-                            : Json();
-      answers_[name] = read.is_discarded() ? Json() : read;
+      answers_[name] = Exists(answer) ? ReadAnswer(answer) : Json();
     }
     code_ = std::max(code_, code);
     return !interrupted && code != kBadInput;

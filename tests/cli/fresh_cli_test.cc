@@ -132,6 +132,22 @@ TEST_F(FreshCli, OtherOptionsMeasureAnew) {
   EXPECT_NE(access(folder_.Path("fresh/answer-steps.json").c_str(), R_OK), 0);
 }
 
+// It is read strictly: what nests without end would use up the stack of whoever writes it anew.
+TEST_F(FreshCli, AListOfFinishedCommandsIsOne) {
+  std::filesystem::create_directory(folder_.Path("fresh"));
+  const std::string deep = R"({"wanted": )" + std::string(1'000'000, '[');
+  const std::string deep_and_whole = deep + std::string(1'000'000, ']') + "}";
+  for (const std::string& text :
+       {std::string("[]"), std::string(R"({"wanted": 1})"), deep, deep_and_whole}) {
+    folder_.Write("fresh/stages.json", text);
+    const ProcessResult result = Run(0, 2, FreeMaster(), kAsked, "1s");
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_NE(result.err.find("fresh/stages.json"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("the file as it was written, or none"), std::string::npos)
+        << result.err;
+  }
+}
+
 TEST_F(FreshCli, ServersTakePartWhereThePlanHasThem) {
   if (!HasWorker("stepcast-parameters")) GTEST_SKIP() << "built without gRPC";
   const ProcessResult result =
