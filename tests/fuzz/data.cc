@@ -77,6 +77,15 @@ STEPCAST_DOOR(workload) {
   RequireAnswers(cluster, workload, T4());
 }
 
+// A name in the catalogue, which may have a size of input or say a message's.
+STEPCAST_DOOR(workload_name) {
+  const std::optional<Workload> workload = FindWorkload(input);
+  if (!workload) throw InputError({}, input, "is no name");
+  RequireReadAgain(*workload);
+  const std::optional<Workload> again = FindWorkload(workload->name);
+  Require(again && *again == *workload, "the workload's own name is that of another");
+}
+
 STEPCAST_DOOR(runs) { RequireReadAgain(ParseRuns(input, "runs.csv")); }
 
 STEPCAST_DOOR(profile) {

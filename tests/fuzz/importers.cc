@@ -8,7 +8,7 @@
 #include "data/kineto/import_kineto.h"
 #include "data/kineto/import_ranks.h"
 #include "tests/fuzz/door.h"
-#include "tests/fuzz/rank_files.h"
+#include "tests/fuzz/parts.h"
 #include "tests/fuzz/written.h"
 
 namespace stepcast::fuzz {
@@ -52,7 +52,7 @@ void RequireTimes(const RankTimes& times, const std::string& whose) {
   Require(std::abs(parts - times.step) <= 1e-9 * times.step, whose + ": parts are another step");
 }
 
-// Traces of ranks: see rank_files.h.
+// Traces of ranks: see parts.h.
 STEPCAST_DOOR(kineto_ranks) {
   const TrainingRanks training = ImportKinetoRanks(RankFiles(input));
   RequireTimes(training.mean, "the mean");

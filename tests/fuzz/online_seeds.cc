@@ -1,4 +1,4 @@
-// Writes the inputs of the doors `online` and `fleet` anew: a record fits the belief that its job
+// Writes the inputs of the doors `online`, `fleet` and `jobs` anew: a record fits the belief that its job
 // began with, so that other priors or parameters need other records.
 //
 //   ninja stepcast_online_seeds && tests/fuzz/stepcast_online_seeds
@@ -64,10 +64,13 @@ void WriteAll() {
 // One job that is over, one that has become slower, one of another device; and nobody yet.
 void WriteFleets() {
   Fleet fleet(FittedCluster());
-  const auto write = [&](const char* name) {
-    Write("fleet/" + std::string(name) + ".json", FormatFleetRecord(fleet.Export()));
+  const auto write = [&](const std::string& name, const std::string& line_behind) {
+    const std::string text = FormatFleetRecord(fleet.Export());
+    Write("fleet/" + name + ".json", text);
+    Write("jobs/" + name + ".jsonl", text + "\n" + line_behind);
+    return text + "\n";
   };
-  write("new");
+  const std::string empty = write("new", "");
   const Workload trained = FindWorkload("mlp_mnist").value();
   const auto observe = [&](const char* job, int rows, double seconds) {
     for (int i = 0; i < rows; ++i) {
@@ -79,14 +82,16 @@ void WriteFleets() {
   fleet.Add("over", trained, fleet.cluster().device_facts);
   observe("over", 6, 0.05);
   fleet.End("over");
-  write("over");
+  FleetRecord of_another;
+  of_another.cluster = "another";
+  write("over", FormatFleetRecord(of_another) + "\n");
   fleet.Add("slower", trained, fleet.cluster().device_facts);
   observe("slower", 20, 0.05);
   observe("slower", 20, 0.1);
   Device other = *fleet.cluster().device_facts;
   other.name = "other";
   fleet.Add("other", trained, other);
-  write("running");
+  write("running", empty);
 }
 
 }  // namespace

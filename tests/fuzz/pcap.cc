@@ -1,5 +1,7 @@
 // Captures of packets.
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "data/pcap/import_pcap.h"
 #include "data/pcap/traffic_summary.h"
@@ -51,6 +53,15 @@ STEPCAST_DOOR(pcap) {
     Require(summary.ring->share >= kLeastOfRing && summary.ring->share <= 1 + 1e-9,
             "a ring's share");
   }
+}
+
+// "NAME=FILE", or a file of one of two hosts.
+STEPCAST_DOOR(capture_file) {
+  const std::vector<HostSteps> hosts = {{"n1", {}}, {"n1.eth0", {}}};
+  const CaptureFile file = ParseCaptureFile(input, hosts);
+  Require(input.ends_with(file.path) && IsUtf8(file.host), "another file, or a host of no name");
+  const bool stated = file.path.size() < input.size();
+  Require(!stated || input == file.host + "=" + file.path, "a name is cut");
 }
 
 }  // namespace

@@ -1,14 +1,17 @@
-// What a training's runs are wanted by, and what it prints.
+// What a training's runs are wanted by, and what it prints; and jobs that share links.
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "data/io/csv.h"
+#include "data/workloads/catalog.h"
 #include "microbench/script/step_pattern.h"
 #include "microbench/script/wanted_runs.h"
+#include "predictor/shared_link.h"
 #include "tests/fuzz/door.h"
 #include "tests/fuzz/written.h"
+#include "tests/support/devices.h"
 
 namespace stepcast::fuzz {
 namespace {
@@ -52,6 +55,36 @@ STEPCAST_DOOR(wanted_runs) {
             "a command has other workers than its run");
   }
   RequireRunsOfWhatIsMeasured(wanted);
+}
+
+// Jobs as `predict --beside` reads them, on the links of one cluster.
+STEPCAST_DOOR(beside) {
+  constexpr std::size_t kMostJobs = 8;
+  constexpr int kMostJobNodes = 64;
+  static const Predictor of_lab = [] {
+    Cluster cluster;
+    cluster.name = "lab";
+    cluster.device = "t4";
+    cluster.nodes = 64;
+    cluster.devices_per_node = 4;
+    cluster.link.bandwidth = GigabitsPerSecond(10.0);
+    return Predictor(cluster, FindWorkload("mlp_mnist").value(), T4());
+  }();
+  std::vector<SharingJob> jobs;
+  for (const Run& run : script::ReadPlannedRuns(FileOf(input, "jobs.csv"))) {
+    const bool is_alone = !run.plan.link.others && !run.plan.server_link.others;
+    if (jobs.size() == kMostJobs || !is_alone || run.plan.nodes() > kMostJobNodes) break;
+    jobs.push_back({&of_lab, run.plan});
+  }
+  const std::vector<SharedJob> shared = ShareLink(jobs);
+  Require(shared.size() == jobs.size(), "a job is lost");
+  for (const SharedJob& job : shared) {
+    Require(job.link_busy >= 0 && job.link_busy <= 1, "a link is busier than always");
+    Require(job.others >= 0 && job.met >= 0 && job.met < std::ssize(jobs), "others are no number");
+    RequireFinite(job.beside.si(), "beside");
+    RequireFinite(job.together, "together");
+    Require(job.beside.si() >= job.alone.si() * (1 - 1e-9), "a job is faster beside others");
+  }
 }
 
 // A pattern, and below it a line that it looks at.
