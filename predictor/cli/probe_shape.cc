@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <limits>
 #include <random>
-#include <sstream>
 #include <utility>
 
 #include "data/io/csv.h"
 #include "data/plan/fields.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
-#include "predictor/cli/settings.h"
+#include "predictor/cli/shapes.h"
 
 namespace stepcast::cli {
 namespace {
@@ -26,87 +25,6 @@ constexpr const char* kReplicate = "replicate";
 // Packets that netem loses on the sender are lost together, as long as TCP's pieces of them last.
 constexpr const char* kBurst = "1";  // ms
 constexpr int kMostReplicates = 1000;
-constexpr std::size_t kMostRuns = 100'000;
-
-// What a link can be given, by the flag of the plan's field that says it of a run.
-constexpr const char* kShapes[] = {"bandwidth", "rtt", "loss"};
-
-InputError OutOfRange(const std::string& key, const std::string& value, const std::string& range) {
-  return {OptionPlace("shape"), key + "=" + value, "is out of range", range};
-}
-
-void Set(const std::string& key, const std::string& value, Conditions* conditions) {
-  const InputPlace place = OptionPlace("shape");
-  if (key == "bandwidth") {
-    conditions->bandwidth = ParseDataRate(value, place);
-    const double rate = conditions->bandwidth->si();
-    if (rate < steps::kLeastSetRate || rate > steps::kMostSetRate) {
-      throw OutOfRange(key, value,
-                       fmt::format("{} to {}", FormatRate(BytesPerSecond(steps::kLeastSetRate)),
-                                   FormatRate(BytesPerSecond(steps::kMostSetRate))));
-    }
-  } else if (key == "rtt") {
-    conditions->rtt = ParseDuration(value, place);
-    // Microseconds are what tc takes.
-    const double rtt = conditions->rtt->si();
-    if (rtt > steps::kLongestSetRtt || (rtt > 0 && rtt < 2e-6)) {
-      throw OutOfRange(key, value, fmt::format("0 s, or 2 us to {} s", steps::kLongestSetRtt));
-    }
-  } else {
-    conditions->loss = ParseProbability(value, place);
-    if (*conditions->loss > steps::kMostSetLoss ||
-        (*conditions->loss > 0 && *conditions->loss < 1e-8)) {
-      throw OutOfRange(key, value, fmt::format("0, or 1e-8 to {}", steps::kMostSetLoss));
-    }
-  }
-}
-
-std::vector<Conditions> ReadCells(const Arguments& args) {
-  const InputPlace place = OptionPlace("shape");
-  std::vector<SweepAxis> axes;
-  for (const std::string& text : args.Texts("shape")) {
-    std::istringstream parts(text);
-    for (std::string part; std::getline(parts, part, ';');) {
-      part = Trim(part);
-      if (part.empty()) continue;
-      SweepAxis axis = ParseSweepAxis(part, place);
-      axis.key = Trim(axis.key);
-      if (!FindName(axis.key, kShapes)) {
-        throw InputError(place, axis.key,
-                         "is nothing that a link can be given" + DidYouMean(axis.key, kShapes),
-                         JoinNames(kShapes));
-      }
-      if (std::any_of(axes.begin(), axes.end(),
-                      [&](const SweepAxis& other) { return other.key == axis.key; })) {
-        throw InputError(place, axis.key, "is stated twice", "all its values in one list");
-      }
-      axes.push_back(std::move(axis));
-    }
-  }
-  if (axes.empty()) {
-    throw InputError(place, "", "names no conditions",
-                     "like \"bandwidth=100 Mbit/s,1 Gbit/s; rtt=0 ms,10 ms; loss=0,0.01\"");
-  }
-  std::vector<Conditions> cells(1);
-  for (const SweepAxis& axis : axes) {
-    std::vector<Conditions> crossed;
-    for (const Conditions& cell : cells) {
-      const auto of_cell = static_cast<std::ptrdiff_t>(crossed.size());
-      for (const std::string& value : axis.values) {
-        Set(axis.key, value, &crossed.emplace_back(cell));
-        if (std::count(crossed.begin() + of_cell, crossed.end(), crossed.back()) > 1) {
-          throw InputError(place, axis.key + "=" + value, "is stated twice", "each value once");
-        }
-        if (crossed.size() > kMostRuns) {
-          throw InputError(place, "", "makes too many conditions",
-                           fmt::format("at most {}", kMostRuns));
-        }
-      }
-    }
-    cells = std::move(crossed);
-  }
-  return cells;
-}
 
 std::string Number(double value) { return fmt::format("{:.10g}", value); }
 
@@ -167,7 +85,7 @@ Design ReadDesign(const Arguments& args) {
     }
     return design;
   }
-  design.cells = ReadCells(args);
+  design.cells = ParseShapes(args.Texts("shape"), OptionPlace("shape"));
   design.interface = ReadShapedInterface(args);
   if (design.interface.empty()) {
     throw InputError(OptionPlace("shape-interface"), "", "is required with --shape",
@@ -220,9 +138,10 @@ DesignedRuns Spread(const WantedRuns& wanted, const Design& design) {
   if (cells.empty()) cells.emplace_back();
   const std::size_t count =
       wanted.runs.size() * cells.size() * static_cast<std::size_t>(design.replicates);
-  if (count > kMostRuns) {
+  if (count > kMostDesignedRuns) {
     throw InputError(OptionPlace(design.shapes() ? "shape" : "replicates"), "",
-                     fmt::format("makes {} runs", count), fmt::format("at most {}", kMostRuns));
+                     fmt::format("makes {} runs", count),
+                     fmt::format("at most {}", kMostDesignedRuns));
   }
   std::mt19937 random(static_cast<std::mt19937::result_type>(design.seed));
   std::string text = CsvLine(header);

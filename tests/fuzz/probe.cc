@@ -15,6 +15,7 @@
 #include "microbench/steps/work.h"
 #include "predictor/cli/probe_place.h"
 #include "predictor/cli/probe_report.h"
+#include "predictor/cli/shapes.h"
 #include "tests/fuzz/door.h"
 #include "tests/fuzz/written.h"
 #include "tests/support/markdown.h"
@@ -150,6 +151,20 @@ STEPCAST_DOOR(probe_steps) {
     } catch (const network::NetworkError& e) {
       RequireReadable(e.what());
     }
+  }
+}
+
+// Conditions of links that are measured in turn: what one host is told of them, it sets.
+STEPCAST_DOOR(shape) {
+  constexpr std::size_t kMostShown = 100;
+  const std::vector<steps::Conditions> cells = cli::ParseShapes({input}, {"", 0, "--shape"});
+  Require(!cells.empty() && cells.size() <= cli::kMostDesignedRuns, "too many conditions, or none");
+  for (std::size_t i = 0; i < std::min(cells.size(), kMostShown); ++i) {
+    const network::Message told = steps::ConditionsMessage(steps::kShape, cells[i]);
+    const std::string line = told.Line();
+    Require(steps::ReadConditions(network::Message::Parse(line)) == cells[i],
+            "other conditions than were told: " + line);
+    Require(steps::ShapingCommands("eth0", 1500, cells[i], "in").size() <= 7, "too many commands");
   }
 }
 
