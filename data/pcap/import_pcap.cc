@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -153,8 +154,8 @@ CaptureFile ParseCaptureFile(const std::string& text, const std::vector<HostStep
     return {text.substr(equals + 1), CheckedName(text.substr(0, equals), place)};
   }
   // "n1.pcap", "n1.2.pcapng": the longest beginning up to a dot that is a host's name.
-  std::string stem = text.substr(text.rfind('/') + 1);
-  for (std::size_t end = stem.size(); end != std::string::npos && end > 0;
+  const std::string_view stem = std::string_view(text).substr(text.rfind('/') + 1);
+  for (std::size_t end = stem.size(); end != std::string_view::npos && end > 0;
        end = stem.rfind('.', end - 1)) {
     for (const HostSteps& host : steps) {
       if (host.host == stem.substr(0, end)) return {text, host.host};

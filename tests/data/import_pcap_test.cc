@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <ctime>
 #include <numeric>
 #include <utility>
 
@@ -617,6 +618,13 @@ TEST(ParseCaptureFile, NamesItsHost) {
   EXPECT_EQ(ParseCaptureFile("n1.2.pcapng", steps).host, "n1");
   EXPECT_EQ(ParseCaptureFile("n12.pcap", steps).host, "");
   EXPECT_TRUE(Says(ErrorOf([&] { ParseCaptureFile("n1=", steps); }), "names no file"));
+}
+
+TEST(ParseCaptureFile, ALongNameTakesLittleTime) {
+  const std::clock_t begun = std::clock();
+  EXPECT_EQ(ParseCaptureFile(std::string(1'000'000, '.'), TwoSteps({"n1", "n2"})).host, "");
+  constexpr double kMostSeconds = 0.5;
+  EXPECT_LT(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC, kMostSeconds);
 }
 
 // ---- Files as they are found.
