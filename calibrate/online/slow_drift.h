@@ -47,6 +47,7 @@ namespace stepcast {
 class SlowDrift {
  public:
   static constexpr std::size_t kReference = 100;  // n
+  static constexpr double kLeastShift = 0.0488;   // ln 1.05
 
   struct Change {
     Duration<> before;  // of the reference

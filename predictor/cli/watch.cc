@@ -153,8 +153,12 @@ class Watched {
     constexpr std::size_t kLatest = 400;
     if (latest_.size() > kLatest) latest_.pop_front();
     if (!said.cause.empty()) {
-      slow_drift_.BeginAnew();
-      Tell({line_, steps_, said.cause, said.predicted, Learnt().step_time});
+      const Drift drift = {line_, steps_, said.cause, said.predicted, Learnt().step_time};
+      // One of less than what is looked for may be a piece of what comes slowly.
+      if (std::abs(std::log(drift.now / drift.before)) >= SlowDrift::kLeastShift) {
+        slow_drift_.BeginAnew();
+      }
+      Tell(drift);
     } else if (const auto slow = slow_drift_.Observe(step)) {
       Tell({line_, steps_, kSlowDrift, slow->before, slow->now});
     }

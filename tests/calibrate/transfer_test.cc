@@ -232,8 +232,9 @@ TEST(NewDevice, TakesTheWorkloadFromTheOther) {
         score.Add(p, world.TrueSeconds(name, plan, "v100"));
         EXPECT_GT(p.log_sd, 2 * known.Predict(plan).log_sd);
       }
+      // What the host takes is no part of the device's speed.
       EXPECT_GT(predictor.Predict(AllreducePlan({1}, 64)).log_sd,
-                0.95 * kDeviceSpeedSpec.prior_log_sd);
+                0.75 * kDeviceSpeedSpec.prior_log_sd);
       EXPECT_LT(predictor.Predict(AllreducePlan({1}, 64)).step_time,
                 known.Predict(AllreducePlan({1}, 64)).step_time)
           << "the data sheet says it is faster";

@@ -1324,7 +1324,8 @@ TEST(Explain, TextCallsAFitWeakWhereThePriorDecided) {
     return false;
   };
   int weak = 0;
-  for (const Json& parameter : JsonOf(explain).at("parameters")) {
+  const Json answer = JsonOf(explain);
+  for (const Json& parameter : answer.at("parameters")) {
     const std::string name = parameter.at("name");
     if (parameter.at("origin") == "fitted, but the prior decided") {
       ++weak;

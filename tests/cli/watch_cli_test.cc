@@ -1,6 +1,7 @@
 // `stepcast watch`, by logs as PyTorch's imagenet example prints them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 #include <string>
@@ -123,7 +124,8 @@ TEST(WatchCli, AChangeIsToldWithItsLineAndSizes) {
   ExpectText(Watch(log), {" has changed: ", "forecast ", "learnt"}, 1);
 }
 
-// 1 % more every 100 steps: what is expected follows, and only the first steps tell.
+// 1 % more every 100 steps: what is expected follows, with small changes at most, and only the first
+// steps tell of how much it is in all.
 TEST(WatchCli, ASlowDriftIsTold) {
   const TempFolder folder;
   std::ostringstream text;
@@ -137,9 +139,11 @@ TEST(WatchCli, ASlowDriftIsTold) {
   const ProcessResult result = Stepcast(Watch(log, {"--json"}));
   EXPECT_EQ(result.exit_code, 1) << result.err;
   const Json drifts = EventsOf(result).back().at("drifts");
-  ASSERT_FALSE(drifts.empty()) << result.out;
-  const Json& first = drifts.at(0);
-  EXPECT_EQ(first.at("cause"), "slow drift");
+  const auto slow = std::find_if(drifts.begin(), drifts.end(), [](const Json& drift) {
+    return drift.at("cause") == "slow drift";
+  });
+  ASSERT_NE(slow, drifts.end()) << result.out;
+  const Json& first = *slow;
   EXPECT_GT(first.at("line"), 300);
   EXPECT_LT(first.at("line"), 700);
   EXPECT_NEAR(first.at("before_s"), 0.4 * 1.007, 0.4 * 0.01);

@@ -151,7 +151,7 @@ TEST(SheetCompute, FusedAttentionIsOneLayer) {
   double plain = 0;
   for (const Layer& layer : workload.layers) plain += time(layer, TrainingPass::kForward);
   EXPECT_DOUBLE_EQ(SheetCompute(workload, device).At(2).forward.si(), plain);
-  EXPECT_DOUBLE_EQ(SheetCompute(workload, device).At(2).host.in(kMicroseconds), 8 * 7);
+  EXPECT_DOUBLE_EQ(SheetCompute(workload, device).At(2).host.in(kMicroseconds), 8 * 80);
 
   workload.attention = AttentionForm::kFused;
   const SheetCompute fused(workload, device);

@@ -68,7 +68,7 @@ class Calibrations(unittest.TestCase):
             predictor = stepcast.Predictor(outcome.cluster, stepcast.workload(name))
             predicted = predictor.predict(plan)
             self.assertEqual(predicted.compute_source, "calibration")
-            self.assertAlmostEqual(predicted.step_time_s / step_s, 1, delta=0.02)
+            self.assertAlmostEqual(predicted.step_time_s / step_s, 1, delta=0.03)
         # A spread that the runs told is not lost with the device's other name.
         spread = {p.scope: p.value for p in outcome.cluster.parameters
                   if p.name == "straggler_spread"}
