@@ -12,7 +12,7 @@ namespace {
 constexpr double kSlowAlarm = 24;
 constexpr double kLeastStepSd = 0.01;
 constexpr double kMostCorrelation = 0.9;
-constexpr double kErrorsOfShift = 8;    // standard errors of the reference
+constexpr double kErrorsOfShift = 8;  // standard errors of the reference
 constexpr double kMostOfAStep = 1.5;
 constexpr std::size_t kMostShown = 50;
 constexpr double kMostSds = 3;       // that a step counts for
