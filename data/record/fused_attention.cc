@@ -10,17 +10,19 @@ const BatchedProductOp* ProductOf(const Layer& layer) {
   return is_one ? std::get_if<BatchedProductOp>(&layer.operation) : nullptr;
 }
 
-bool IsSoftmax(const Layer& layer) {
+bool IsSoftmax(const Layer& layer, const BatchedProductOp& scores) {
   const auto* activation = std::get_if<ActivationOp>(&layer.operation);
-  return activation != nullptr && activation->function == Function::kSoftmax;
+  return activation != nullptr && activation->function == Function::kSoftmax &&
+         activation->rows == scores.count * scores.rows && activation->columns == scores.columns;
 }
 
 // A scale, a mask or a drop-out of the scores, as operations of their own or as passes over them.
 bool IsOfScores(const Layer& layer, const BatchedProductOp& scores) {
   if (!layer.tensors.empty()) return false;
-  const auto* copy = std::get_if<CopyOp>(&layer.operation);
-  return layer.kind == LayerKind::kElementwise ||
-         (copy != nullptr && copy->elements == scores.count * scores.rows * scores.columns);
+  const std::int64_t elements = scores.count * scores.rows * scores.columns;
+  if (const auto* copy = std::get_if<CopyOp>(&layer.operation)) return copy->elements == elements;
+  const auto* op = std::get_if<ElementwiseOp>(&layer.operation);
+  return op != nullptr && op->channels * op->positions == elements;
 }
 
 // The attention that begins with the layer at `first`.
@@ -32,7 +34,7 @@ std::optional<LayerAsRun> FusedFrom(const std::vector<Layer>& layers, std::size_
     while (at < layers.size() && IsOfScores(layers[at], *scores)) ++at;
     return at < layers.size();
   };
-  if (!skip() || !IsSoftmax(layers[at++])) return std::nullopt;
+  if (!skip() || !IsSoftmax(layers[at++], *scores)) return std::nullopt;
   if (!skip()) return std::nullopt;
   const BatchedProductOp* sums = ProductOf(layers[at]);
   if (sums == nullptr ||

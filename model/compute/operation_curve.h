@@ -32,9 +32,10 @@
 // Attention in one kernel is taken whole (data/record/fused_attention.h). A block of 128 queries of a
 // head is one multiprocessor's, so that fewer blocks than multiprocessors leave some idle:
 //
-//   t = t_l + || F / min(g P min(1, blocks / S), P'), M / (e B) ||_4
+//   t = t_l + || F' / min(g P min(1, blocks / S), P'), M / (e B) ||_4
 //
-//   F, g         its work; kFusedAttentionShare
+//   F'           its work, as of whole blocks of 128 queries
+//   g            kFusedAttentionShare; on ordinary units kOrdinaryAttentionShare
 //
 // Passes add up: a backward pass is the gradient of the parameters and, where the operation has
 // one, that of its input; which there are is for the operation to say and not for its parameters.
@@ -162,6 +163,9 @@ inline CurveParameters<double> LearntCurve() {
 // to 63 % backward where heads have 128 features, a third less where they have 64, and less of an
 // H100's peak; 0.3 to 0.6 is plausible, more with kernels that are written for the device.
 inline constexpr double kFusedAttentionShare = 0.4;
+// Ordinary units are slow beside what feeds them: their products reach most of the peak in one
+// kernel as in several.
+inline constexpr double kOrdinaryAttentionShare = 0.8;
 
 // A backward pass is the last two together.
 enum class CurvePass { kForward, kDataGradient, kWeightGradient };
@@ -188,13 +192,15 @@ class OperationCurve {
   T Time(const FusedAttention& attention, TrainingPass pass, double batch) const {
     constexpr double kBlock = 128;
     const OperationCounts counts = CountAttention(attention, pass);
-    const double blocks = batch * static_cast<double>(attention.heads) *
-                          std::ceil(static_cast<double>(attention.queries) / kBlock);
+    const auto queries = static_cast<double>(attention.queries);
+    const double of_head = std::ceil(queries / kBlock);
+    const double blocks = batch * static_cast<double>(attention.heads) * of_head;
+    const double share = sheet_.matrix_units ? kFusedAttentionShare : kOrdinaryAttentionShare;
     const double busy =
         sheet_.multiprocessors > 0 ? std::min(1.0, blocks / sheet_.multiprocessors) : 1;
-    const double flop = counts.flop_per_sample * batch;
+    const double flop = counts.flop_per_sample * batch * (of_head * kBlock / queries);
     const double bytes = sheet_.element_bytes * counts.elements_per_sample * batch;
-    return p_[kKernelStart] + PNorm(flop / Rate(flop, T(kFusedAttentionShare * busy)),
+    return p_[kKernelStart] + PNorm(flop / Rate(flop, T(share * busy)),
                                     Seen(bytes) / (p_[kProductBandwidth] * sheet_.bytes_per_s),
                                     kKnee);
   }

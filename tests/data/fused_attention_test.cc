@@ -129,9 +129,9 @@ TEST(LayersAsRun, AMaskMayStandBetween) {
 }
 
 // Other lengths, another function, something trained, a product that is no attention, a file that
-// breaks off, a copy of something else.
+// breaks off, a copy, a sum and a softmax of something else.
 TEST(LayersAsRun, WhatIsNoAttentionRunsByItself) {
-  std::vector<Workload> others(9, Written());
+  std::vector<Workload> others(11, Written());
   others[0].layers[3].operation = BatchedProductOp{2, 5, 4, 7};
   others[1].layers[3].operation = BatchedProductOp{2, 5, 3, 8};
   others[2].layers[2].operation = ActivationOp{Function::kTanh, 10, 7};
@@ -140,6 +140,8 @@ TEST(LayersAsRun, WhatIsNoAttentionRunsByItself) {
   others[5].layers[3].kind = LayerKind::kDense;
   others[6].layers.pop_back();
   others[7].layers.resize(1);
+  others[9].layers[1].operation = ElementwiseOp{ElementwiseKind::kAdd, 7, 1000};
+  others[10].layers[2].operation = ActivationOp{Function::kSoftmax, 5, 7};
   others[8].layers[1] = LayerOf(LayerKind::kReshape, CopyOp{2 * 5 * 7 + 1});
   for (std::size_t i = 0; i < others.size(); ++i) {
     EXPECT_TRUE(AllFused(others[i]).empty()) << i;

@@ -69,7 +69,9 @@ TEST(OperationCurve, DeepProductsAreSplit) {
 // 10 TFLOP/s. Half of the heads leave half of the device idle. Two queries and keys of a million
 // features are 8 10^8 numbers at 1 TB/s.
 TEST(OperationCurve, FusedAttentionByHand) {
-  const OperationCurve<double> curve = At(Round(), Ideal());
+  DeviceSheet matrix = Round();
+  matrix.matrix_units = true;
+  const OperationCurve<double> curve = At(matrix, Ideal());
   const auto time = [&](const FusedAttention& attention, TrainingPass pass, double batch = 1) {
     return curve.Time(attention, pass, batch);
   };
@@ -86,15 +88,23 @@ TEST(OperationCurve, FusedAttentionByHand) {
   FusedAttention causal = busy;
   causal.causal = true;
   EXPECT_NEAR(time(causal, TrainingPass::kForward) / seconds, 0.5, 1e-3);
-  const FusedAttention wide = {100, 2, 2, 1'000'000, false};
-  EXPECT_NEAR(time(wide, TrainingPass::kForward), 3.2e-3, 1e-5);
-  EXPECT_NEAR(time(wide, TrainingPass::kBackward), 9.6e-3, 1e-5);
-  DeviceSheet unknown = Round();
+  // One query more is a block more.
+  FusedAttention longer = busy;
+  longer.queries = 129;
+  EXPECT_NEAR(time(longer, TrainingPass::kForward) / seconds, 2, 1e-4);
+  longer.queries = 256;
+  EXPECT_NEAR(time(longer, TrainingPass::kForward) / seconds, 2, 1e-4);
+  const double ordinary = At(Round(), Ideal()).Time(busy, TrainingPass::kForward, 1);
+  EXPECT_NEAR(ordinary / seconds, kFusedAttentionShare / kOrdinaryAttentionShare, 1e-4);
+  const FusedAttention wide = {100, 128, 2, 15'625, false};
+  EXPECT_NEAR(time(wide, TrainingPass::kForward), 1.625e-3, 1e-5);
+  EXPECT_NEAR(time(wide, TrainingPass::kBackward), 4.875e-3, 1e-5);
+  DeviceSheet unknown = matrix;
   unknown.multiprocessors = 0;
   EXPECT_NEAR(At(unknown, Ideal()).Time(half, TrainingPass::kForward, 1) / seconds, 0.5, 1e-3);
 }
 
-// 2 W are 2 TFLOP/s of 1 pJ each; 5 W are more than the share of the peak.
+// 2 W are 2 TFLOP/s of 1 pJ each; 10 W are more than the share of the peak.
 TEST(OperationCurve, ThePowerLimitHoldsFusedAttentionBack) {
   DeviceSheet sheet = Round();
   sheet.watts = 2;
@@ -104,8 +114,8 @@ TEST(OperationCurve, ThePowerLimitHoldsFusedAttentionBack) {
   const FusedAttention busy = {100, 128, 100'000, 64, false};
   const double flop = 4.0 * 100 * 128 * 1e5 * 64;
   EXPECT_NEAR(At(sheet, p).Time(busy, TrainingPass::kForward, 1) / (flop / 2e12), 1, 1e-4);
-  sheet.watts = 5;
-  EXPECT_NEAR(At(sheet, p).Time(busy, TrainingPass::kForward, 1) / (flop / 4e12), 1, 1e-4);
+  sheet.watts = 10;
+  EXPECT_NEAR(At(sheet, p).Time(busy, TrainingPass::kForward, 1) / (flop / 8e12), 1, 1e-4);
 }
 
 // Three tensors of 1 GB.
