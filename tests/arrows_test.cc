@@ -57,7 +57,8 @@ std::vector<std::string_view> OwnAllowed(std::string_view file) {
   if (file.starts_with("data/")) return {"data/"};
   if (file.starts_with("model/")) return {"model/", "data/units/", "data/record/", "data/plan/"};
   if (file.starts_with("calibrate/online/")) {
-    return {"calibrate/online/", "model/", "data/plan/", "data/record/", "data/units/"};
+    return {"calibrate/online/", "model/",      "data/plan/",
+            "data/record/",      "data/units/", "data/values/"};
   }
   if (file.starts_with("calibrate/")) return {"calibrate/", "model/", "data/"};
   if (file.starts_with("microbench/")) return {"microbench/", "data/"};

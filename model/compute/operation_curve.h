@@ -29,8 +29,8 @@
 //
 //   t = t_l + M / (e B)
 //
-// Attention in one kernel is taken whole (data/record/fused_attention.h). A block of 128 queries of a
-// head is one multiprocessor's, so that fewer blocks than multiprocessors leave some idle:
+// Attention in one kernel is taken whole (data/record/fused_attention.h). A block of 128 queries of
+// a head is one multiprocessor's, so that fewer blocks than multiprocessors leave some idle:
 //
 //   t = t_l + || F' / min(g P min(1, blocks / S), P'), M / (e B) ||_4
 //

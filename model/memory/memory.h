@@ -22,11 +22,11 @@
 //
 // A counts the outputs of all layers except those that frameworks compute in place: reshapes, and
 // activations other than behind a dense layer (a transformer's GELU keeps its input and its
-// output). Of fused attention it is the result alone. 16 bits are mixed precision as frameworks cast
-// by themselves (PyTorch's autocast): what is trained, its gradients and the optimizer's state keep
-// 32. Holds within about a quarter: allocators round and fragment, and algorithms choose workspaces
-// by themselves. A plan that needs more than the device has is a verdict, not a number to trust; one
-// within kTightShare of it is called tight.
+// output). Of fused attention it is the result alone. 16 bits are mixed precision as frameworks
+// cast by themselves (PyTorch's autocast): what is trained, its gradients and the optimizer's state
+// keep 32. Holds within about a quarter: allocators round and fragment, and algorithms choose
+// workspaces by themselves. A plan that needs more than the device has is a verdict, not a number
+// to trust; one within kTightShare of it is called tight.
 //
 // Note that the need never falls with the batch.
 //

@@ -124,8 +124,8 @@ TEST(WatchCli, AChangeIsToldWithItsLineAndSizes) {
   ExpectText(Watch(log), {" has changed: ", "forecast ", "learnt"}, 1);
 }
 
-// 1 % more every 100 steps: what is expected follows, with small changes at most, and only the first
-// steps tell of how much it is in all.
+// 1 % more every 100 steps: what is expected follows, with small changes at most, and only the
+// first steps tell of how much it is in all.
 TEST(WatchCli, ASlowDriftIsTold) {
   const TempFolder folder;
   std::ostringstream text;

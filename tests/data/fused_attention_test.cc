@@ -69,8 +69,8 @@ TEST(LayersAsRun, PlainLayersRunOneByOne) {
   }
 }
 
-// Scores, their scale, mask, softmax and drop-out, and the sums of each of 12 blocks are one, in the
-// place of the last.
+// Scores, their scale, mask, softmax and drop-out, and the sums of each of 12 blocks are one, in
+// the place of the last.
 TEST(LayersAsRun, FusedAttentionIsOne) {
   const Workload bert = Fused("bert_base");
   const std::vector<LayerAsRun> run = LayersAsRun(bert);

@@ -1,5 +1,5 @@
-// Writes the inputs of the doors `online`, `fleet` and `jobs` anew: a record fits the belief that its job
-// began with, so that other priors or parameters need other records.
+// Writes the inputs of the doors `online`, `fleet` and `jobs` anew: a record fits the belief that
+// its job began with, so that other priors or parameters need other records.
 //
 //   ninja stepcast_online_seeds && tests/fuzz/stepcast_online_seeds
 #include <fstream>

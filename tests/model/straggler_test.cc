@@ -271,8 +271,8 @@ TEST(RankQuantile, OfTheLargestIsTheRootOfQ) {
   }
 }
 
-// The shortest of w times has w times the rate; and ln 2, which half of all exceed, is exceeded by at
-// most three of five with 1 - 6/32.
+// The shortest of w times has w times the rate; and ln 2, which half of all exceed, is exceeded by
+// at most three of five with 1 - 6/32.
 TEST(RankQuantile, OfExponentialTimesInTheLowerHalfByHand) {
   for (const int w : {2, 12, 1000}) {
     for (const double q : {0.05, 0.5, 0.95, 0.99}) {

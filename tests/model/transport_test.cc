@@ -278,8 +278,8 @@ TEST(BarrierWait, ByHand) {
   EXPECT_DOUBLE_EQ(barrier.loss.si(), LimitsOfFlow(path).loss.si() * amplified);
 }
 
-// The same with timers of a second, t = 29.6 ms: in a message of one segment each of the seven other
-// flows may run into one, 7 x 0.06^2; in one of 400 segments 1.4342 x 0.06 / 20 of them do.
+// The same with timers of a second, t = 29.6 ms: in a message of one segment each of the seven
+// other flows may run into one, 7 x 0.06^2; in one of 400 segments 1.4342 x 0.06 / 20 of them do.
 TEST(BarrierWait, TimersByHand) {
   constexpr double kNormal = 1.4342002;
   Path<double> path = MakePath(kGigabit, 0.1, 0.06);
