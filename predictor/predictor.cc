@@ -118,9 +118,8 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
     memory_bandwidth_ = facts->memory_bandwidth;
     lacks_peak_ = !HasPeak(*facts, workload_.precision);
   }
-  const std::vector<LayerAsRun> layers = LayersAsRun(workload_);
-  fuses_attention_ = std::any_of(layers.begin(), layers.end(),
-                                 [](const LayerAsRun& layer) { return layer.fused.has_value(); });
+  fuses_attention_ =
+      workload_.attention == AttentionForm::kFused && HasFusableAttention(workload_);
   if (cluster_.calibration) {
     calibrated_batches_ =
         cluster_.calibration->range.BatchesOf(WorkloadScope(workload_.name, device_));

@@ -71,4 +71,11 @@ std::vector<LayerAsRun> LayersAsRun(const Workload& workload) {
   return run;
 }
 
+bool HasFusableAttention(const Workload& workload) {
+  for (std::size_t i = 0; i < workload.layers.size(); ++i) {
+    if (FusedFrom(workload.layers, i)) return true;
+  }
+  return false;
+}
+
 }  // namespace stepcast

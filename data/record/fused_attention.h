@@ -47,6 +47,9 @@ struct LayerAsRun {
 // mask or a drop-out between them or not. Any other layer runs by itself.
 std::vector<LayerAsRun> LayersAsRun(const Workload& workload);
 
+// Whether any of its layers are attention that one kernel does, or would do if it were fused.
+bool HasFusableAttention(const Workload& workload);
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_DATA_RECORD_FUSED_ATTENTION_H_

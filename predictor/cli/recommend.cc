@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "data/plan/bucket_words.h"
+#include "data/record/fused_attention.h"
 #include "data/record/host_texts.h"
 #include "data/values/compression.h"
 #include "data/values/names.h"
@@ -284,6 +285,9 @@ std::string NothingFitsText(const RecommendOutcome& outcome, const Plan& plan, c
     smaller.emplace_back("--try-shard optimizer,gradients,parameters");
   }
   if (!HasSixteenBits(target.workload.precision)) smaller.emplace_back("--precision bf16");
+  if (target.workload.attention == AttentionForm::kPlain && HasFusableAttention(target.workload)) {
+    smaller.emplace_back("--attention fused");
+  }
   if (outcome.out_of_memory > 0 && !smaller.empty()) {
     text += fmt::format("It takes less memory with {}.\n", ListedNames(smaller, "or"));
   }

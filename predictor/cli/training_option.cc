@@ -10,7 +10,7 @@ namespace stepcast::cli {
 void AddTrainingOptions(po::options_description* options) {
   for (const TrainingFact& fact : TrainingFacts()) {
     const std::string help = std::string(fact.meaning) + ": " + JoinNames(fact.words.names) +
-                             " (what its file says, or " + fact.WordOf(Workload()) + ")";
+                             " (what the workload says, or " + fact.WordOf(Workload()) + ")";
     options->add_options()(fact.key, po::value<std::string>()->value_name(fact.placeholder),
                            help.c_str());
   }

@@ -1502,11 +1502,12 @@ TEST(Recommend, NothingThatFitsIsToldWithWhatWouldFit) {
                        "--try-accumulation", "1"};
   EXPECT_EQ(out(large),
             "No plan fits: of 1 considered, 1 runs out of memory.\n"
-            "It takes less memory with a smaller --try-local-batch or --precision bf16.\n");
+            "It takes less memory with a smaller --try-local-batch, --precision bf16 or "
+            "--attention fused.\n");
   EXPECT_EQ(out(large + Words{"--workers", "2", "--precision", "fp16"}),
             "No plan fits: of 1 considered, 1 runs out of memory.\n"
-            "It takes less memory with a smaller --try-local-batch or --try-shard "
-            "optimizer,gradients,parameters.\n");
+            "It takes less memory with a smaller --try-local-batch, --try-shard "
+            "optimizer,gradients,parameters or --attention fused.\n");
   const Words small = {"--local-batch", "1", "--try-local-batch", "1,2", "--try-accumulation", "2"};
   EXPECT_EQ(out(small + Words{"--workers", "16", "--most-global-batch", "8"}),
             "No plan fits: of 2 considered, 2 exceed the global batch of 8.\n"

@@ -118,6 +118,13 @@ Workload Written() {
   return workload;
 }
 
+TEST(LayersAsRun, WhatIsPlainMayBeFused) {
+  Workload plain = Written();
+  plain.attention = AttentionForm::kPlain;
+  EXPECT_TRUE(HasFusableAttention(plain));
+  EXPECT_FALSE(HasFusableAttention(FindWorkload("resnet50").value()));
+}
+
 TEST(LayersAsRun, AMaskMayStandBetween) {
   EXPECT_EQ(AllFused(Written()), std::vector<FusedAttention>(1, {2, 5, 7, 3, false}));
   Workload causal = Written();
@@ -146,6 +153,7 @@ TEST(LayersAsRun, WhatIsNoAttentionRunsByItself) {
   for (std::size_t i = 0; i < others.size(); ++i) {
     EXPECT_TRUE(AllFused(others[i]).empty()) << i;
     EXPECT_EQ(LayersAsRun(others[i]).size(), others[i].layers.size()) << i;
+    EXPECT_FALSE(HasFusableAttention(others[i])) << i;
   }
 }
 
