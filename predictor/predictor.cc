@@ -118,8 +118,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
     memory_bandwidth_ = facts->memory_bandwidth;
     lacks_peak_ = !HasPeak(*facts, workload_.precision);
   }
-  fuses_attention_ =
-      workload_.attention == AttentionForm::kFused && HasFusableAttention(workload_);
+  fuses_attention_ = workload_.attention == AttentionForm::kFused && HasFusableAttention(workload_);
   if (cluster_.calibration) {
     calibrated_batches_ =
         cluster_.calibration->range.BatchesOf(WorkloadScope(workload_.name, device_));
