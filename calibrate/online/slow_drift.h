@@ -15,9 +15,9 @@
 //   n  100
 //   r  ln(T_measured) - c of a step, at most 3 s_1 or |d|, whichever is more               [1]
 //
-// A level that is off by less than |d| / 2, four standard errors of c, is none that is looked for:
-// of steps that scatter by 3 % one of 2.5 %, of 10 % one of 4 %. A step adds 1.5 at most, so that
-// 17 have to agree at least: what comes at once is found by OnlineCalibration before.
+// A level that is off by less than |d| / 2, at least four standard errors of c, is none that is
+// looked for: of steps that scatter by 3 % one of 2.5 %, of 10 % one of 4 %. A step adds 1.5 at
+// most, so that 17 have to agree at least: what comes at once is found by OnlineCalibration before.
 //
 // Were c known, a sum would pass h once in exp(h) steps at most. With c from n steps: of 2,000 jobs
 // of 5,000 independent steps that scatter by 1 to 10 % none raised an alarm, and 2 where 3 % of the

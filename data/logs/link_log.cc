@@ -430,22 +430,24 @@ class Ss {
 
   void Take(const LogLine& line) {
     std::vector<std::string_view> words = WordsOf(line.text);
-    // With several kinds of sockets the kind stands before the state.
-    const std::size_t kind = words.size() >= 6 && !NumberOf(words[1]) ? 1 : 0;
-    const bool is_socket =
-        words.size() >= 5 + kind && NumberOf(words[1 + kind]) && NumberOf(words[2 + kind]);
+    // Before the queues stand the kind and the state of the socket, or one of them, or none, as its
+    // filters are.
+    std::size_t at = 0;
+    while (at < 2 && at < words.size() && !NumberOf(words[at])) ++at;
+    const bool is_socket = words.size() >= at + 4 && NumberOf(words[at]) && NumberOf(words[at + 1]);
     const bool is_info = std::any_of(
         words.begin(), words.end(), [](std::string_view word) { return word.starts_with("rtt:"); });
-    if (is_socket) is_control_ = IsOfSsh(words[3 + kind]) || IsOfSsh(words[4 + kind]);
+    if (is_socket) is_control_ = IsOfSsh(words[at + 2]) || IsOfSsh(words[at + 3]);
     if (is_info) {
       // With -O both are one line.
       if (is_socket) {
-        words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(5 + kind));
+        words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at + 4));
       }
       TakeInfo(words, line.number);
       return;
     }
-    const bool is_header = words.front() == "State" || words.front() == "Netid";
+    const bool is_header =
+        words.front() == "State" || words.front() == "Netid" || words.front() == "Recv-Q";
     // What a connection that has sent nothing tells.
     const bool is_idle = line.text.find(" rto:") != std::string_view::npos ||
                          line.text.find("cwnd:") != std::string_view::npos;

@@ -61,8 +61,8 @@
 // and Switch are those of the input, the output has 114 (of the pretraining's 512) whatever they
 // are; Whisper's are those of the text, of 30 s of speech always.
 //
-// Attention is fused in llama_*, llama2_70b and llama3_8b, whose papers say so, and plain in all
-// others. Layers are those of plain attention in either case.
+// Attention is fused in llama_*, llama2_70b and llama3_8b, as LLaMA's paper says and its successors
+// are taken to have kept, and plain in all others. Layers are those of plain attention either way.
 //
 // message_N, N from 4 to 10^15, is a bare message of N bytes, as benchmarks of collectives send it:
 // nothing is computed.

@@ -163,8 +163,8 @@ inline CurveParameters<double> LearntCurve() {
 // to 63 % backward where heads have 128 features, a third less where they have 64, and less of an
 // H100's peak; 0.3 to 0.6 is plausible, more with kernels that are written for the device.
 inline constexpr double kFusedAttentionShare = 0.4;
-// Ordinary units are slow beside what feeds them: their products reach most of the peak in one
-// kernel as in several.
+// Ordinary units are slow beside what feeds them: their products are taken to reach most of the
+// peak in one kernel as in several. An assumption: no table of it is public.
 inline constexpr double kOrdinaryAttentionShare = 0.8;
 
 // A backward pass is the last two together.
@@ -195,14 +195,16 @@ class OperationCurve {
     const auto queries = static_cast<double>(attention.queries);
     const double of_head = std::ceil(queries / kBlock);
     const double blocks = batch * static_cast<double>(attention.heads) * of_head;
-    const double share = sheet_.matrix_units ? kFusedAttentionShare : kOrdinaryAttentionShare;
     const double busy =
         sheet_.multiprocessors > 0 ? std::min(1.0, blocks / sheet_.multiprocessors) : 1;
     const double flop = counts.flop_per_sample * batch * (of_head * kBlock / queries);
     const double bytes = sheet_.element_bytes * counts.elements_per_sample * batch;
-    return p_[kKernelStart] + PNorm(flop / Rate(flop, T(share * busy)),
-                                    Seen(bytes) / (p_[kProductBandwidth] * sheet_.bytes_per_s),
-                                    kKnee);
+    return p_[kKernelStart] + OnFastestUnits([&](const OperationCurve& units) {
+             const double share =
+                 units.sheet_.matrix_units ? kFusedAttentionShare : kOrdinaryAttentionShare;
+             return PNorm(flop / units.Rate(flop, T(share * busy)),
+                          Seen(bytes) / (p_[kProductBandwidth] * sheet_.bytes_per_s), kKnee);
+           });
   }
 
   // `count` products of m x k by k x n.

@@ -52,10 +52,10 @@ inline constexpr double kSpreadOfVaryingLogSd = 1.0;
 
 // Of ln(time / forecast), for a network on a device that nobody measured: device_speed's is shared
 // by all workloads of the device, and what is left is the workload's own. Public steps of a network
-// on one device are 1 to 12 % off where P100, T4 and RTX boards compute in 32 bits, and up to a
-// factor of 1.9 in mixed precision, and where a host is slower than others
+// on one device are 1 to 12 % off where P100, T4 and RTX boards compute in 32 bits on inputs of one
+// length, and up to a factor of 1.9 in mixed precision, and where a host is slower than others
 // (docs/explanation/compute.md). 427 steps of 23 devices that had no part in the curve have 0.26
-// together, 0.2 of which are between frameworks.
+// together; frameworks differ by 0.2 among themselves.
 inline constexpr double kWorkloadSpeedLogSd = 0.3;
 inline constexpr double kSheetTimeLogSd = 0.46;
 

@@ -292,8 +292,13 @@ TEST(LinkLog, SsLeavesOutConnectionsOfSsh) {
                                  "10.0.0.1:ssh 10.0.9.9:5000", "[fd00::1]:22 [fd00::2]:5000"}) {
     SCOPED_TRACE(ends);
     const std::string own = "ESTAB 0 0 " + ends;
-    for (const std::string& text : {training + own + "\n\t" + info, own + "\n\t" + info + training,
-                                    training + own + info, own + info + training}) {
+    // Asked for one state, or for several kinds of sockets, ss says neither or both.
+    const std::string stateless = "0 0 " + ends;
+    const std::string with_kind = "tcp ESTAB 0 0 " + ends;
+    for (const std::string& text :
+         {training + own + "\n\t" + info, own + "\n\t" + info + training, training + own + info,
+          own + info + training, training + stateless + "\n\t" + info, training + stateless + info,
+          with_kind + "\n\t" + info + training}) {
       const LinkLog log = ReadSs(folder.Write("ss.txt", text));
       EXPECT_DOUBLE_EQ(Finding(log, "connections"), 1) << text;
       EXPECT_DOUBLE_EQ(log.link.rtt->si(), 0.5e-3) << text;

@@ -233,6 +233,10 @@ TEST(OperationCurve, Tf32IsOnTheFasterUnits) {
   either.flop_per_s = 5e12;
   EXPECT_EQ(At(either).Product(8, 1280, 1280, 4096), At(single).Product(8, 1280, 1280, 4096));
   EXPECT_EQ(At(either).Counted(1e12, 1e6), At(single).Counted(1e12, 1e6));
+  const FusedAttention attention{100, 1024, 1024, 64, false};
+  for (const TrainingPass pass : {TrainingPass::kForward, TrainingPass::kBackward}) {
+    EXPECT_EQ(At(either).Time(attention, pass, 4), At(single).Time(attention, pass, 4));
+  }
 }
 
 // Products of activations have two gradients although they have no parameters; what reads the
