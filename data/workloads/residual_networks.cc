@@ -88,18 +88,23 @@ Workload KerasResNet(const std::string& depth, const std::array<int, 4>& blocks,
   return net.Finish(Statistics::kInTotal);
 }
 
-}  // namespace
-
-Workload ResNet18(std::int64_t pixels) {
-  NetworkBuilder net("resnet18", "ResNet-18, " + ImageText(pixels),
-                     "torchvision.models.resnet18; He et al., arXiv 1512.03385",
-                     {pixels, pixels, 3});
+// What torchvision's networks begin with.
+void TorchStem(NetworkBuilder& net) {
   net.Conv2d(
       "conv1",
       {.filters = 64, .kernel = 7, .stride = 2, .padding = Padding::Explicit(3), .bias = false});
   net.BatchNorm("bn1");
   net.Activation("relu", Function::kRelu);
   net.MaxPool("maxpool", {.window = 3, .padding = Padding::Explicit(1)});
+}
+
+}  // namespace
+
+Workload ResNet18(std::int64_t pixels) {
+  NetworkBuilder net("resnet18", "ResNet-18, " + ImageText(pixels),
+                     "torchvision.models.resnet18; He et al., arXiv 1512.03385",
+                     {pixels, pixels, 3});
+  TorchStem(net);
   BasicStage(net, "layer1", 2, 64, 1, Shortcut::kProjection);
   BasicStage(net, "layer2", 2, 128, 2, Shortcut::kProjection);
   BasicStage(net, "layer3", 2, 256, 2, Shortcut::kProjection);
@@ -150,12 +155,7 @@ Workload ResNet50V15(std::int64_t pixels) {
   NetworkBuilder net("resnet50_v1_5", "ResNet-50 (v1.5), " + ImageText(pixels),
                      "torchvision.models.resnet50; He et al., arXiv 1512.03385",
                      {pixels, pixels, 3});
-  net.Conv2d(
-      "conv1",
-      {.filters = 64, .kernel = 7, .stride = 2, .padding = Padding::Explicit(3), .bias = false});
-  net.BatchNorm("bn1");
-  net.Activation("relu", Function::kRelu);
-  net.MaxPool("maxpool", {.window = 3, .padding = Padding::Explicit(1)});
+  TorchStem(net);
   constexpr std::array<int, 4> kBlocks = {3, 4, 6, 3};
   std::int64_t filters = 64;
   for (std::size_t stage = 0; stage < kBlocks.size(); ++stage, filters *= 2) {
