@@ -9,6 +9,7 @@
 #include "data/io/machines.h"
 #include "data/io/text_file.h"
 #include "data/values/size_limits.h"
+#include "data/values/training_facts.h"
 #include "model/step/parameters.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/fit.h"
@@ -199,12 +200,13 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
     return CalibrateFresh(args);
   }
   if (args.Has("check")) {
-    for (const char* other :
-         {"runs", "output", "fix", "prior", "profile", "precision", "optimizer", "attention"}) {
-      if (!args.Has(other)) continue;
+    const auto refuse = [&](const char* other) {
+      if (!args.Has(other)) return;
       throw InputError(OptionPlace(other), "", "has no meaning beside --check",
                        "either a fit or a check");
-    }
+    };
+    for (const char* other : {"runs", "output", "fix", "prior", "profile"}) refuse(other);
+    for (const TrainingFact& fact : TrainingFacts()) refuse(fact.key);
     return RunCheck(ReadRunsProblem(args, "check"), args.Has("json"));
   }
   const Fit fit = MakeFit(args);

@@ -15,6 +15,7 @@
 #include "data/io/workload_file.h"
 #include "data/values/numbers.h"
 #include "data/values/size_limits.h"
+#include "data/values/training_facts.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/import.h"
 #include "predictor/cli/import_logs.h"
@@ -51,6 +52,10 @@ void Refuse(const Arguments& args, const std::string& kind, const std::string& o
   if (!args.Has(option)) return;
   throw InputError(OptionPlace(option), "", "has no meaning for " + kind,
                    "see stepcast import --help");
+}
+
+void RefuseTrainingOptions(const Arguments& args, const std::string& kind) {
+  for (const TrainingFact& fact : TrainingFacts()) Refuse(args, kind, fact.key);
 }
 
 void AllowOnly(const Arguments& args, const std::string& kind,

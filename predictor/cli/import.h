@@ -18,6 +18,8 @@ inline constexpr const char* kImportKinds[] = {"steps", "nccl-tests", "osu",    
 
 // Refuses an option that means nothing for the kind, and all but `allowed`, --output and --json.
 void Refuse(const Arguments& args, const std::string& kind, const std::string& option);
+// The same of how a workload is trained.
+void RefuseTrainingOptions(const Arguments& args, const std::string& kind);
 void AllowOnly(const Arguments& args, const std::string& kind,
                const std::set<std::string>& allowed);
 void RequireOne(const std::vector<std::string>& files, const std::string& kind);

@@ -489,10 +489,11 @@ int ImportCollectives(const Arguments& args, const std::string& kind,
   for (const char* option : kLogOptions) {
     if (std::string(option) != "at-least") Refuse(args, kind, option);
   }
-  for (const char* option : {"dim", "steps", "address", "filter", "flows", "workload",
-                             "workload-file", "profile", "precision", "optimizer", "attention"}) {
+  for (const char* option :
+       {"dim", "steps", "address", "filter", "flows", "workload", "workload-file", "profile"}) {
     Refuse(args, kind, option);
   }
+  RefuseTrainingOptions(args, kind);
   const CollectiveTarget target = ReadCollectiveTarget(args);
   const double least =
       args.Has("at-least")
@@ -556,10 +557,10 @@ int ImportCollectives(const Arguments& args, const std::string& kind,
 }
 
 int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
-  for (const char* option : {"dim", "steps", "address", "filter", "flows", "profile", "precision",
-                             "optimizer", "attention", "at-least"}) {
+  for (const char* option : {"dim", "steps", "address", "filter", "flows", "profile", "at-least"}) {
     Refuse(args, "steps", option);
   }
+  RefuseTrainingOptions(args, "steps");
   const StepLogOptions options = ReadStepLogOptions(args);
   const StepChoice choice = ReadStepChoice(args);
   RequireOne(files, "steps");

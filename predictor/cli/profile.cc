@@ -9,6 +9,7 @@
 #include "data/plan/limits.h"
 #include "data/record/point_samples.h"
 #include "data/values/numbers.h"
+#include "data/values/training_facts.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/profile_option.h"
 #include "predictor/cli/training_option.h"
@@ -233,12 +234,13 @@ int RunProfile(const std::vector<std::string>& arguments) {
   if (!args.Has("profile")) {
     throw InputError({"", 0, "FILE"}, "", "is required", "a profile of stepcast microbench");
   }
-  for (const char* option :
-       {"layers", "local-batch", "precision", "optimizer", "attention", "workload-file"}) {
-    if (!args.Has(option) || args.Has("workload")) continue;
+  const auto require_workload = [&](const char* option) {
+    if (!args.Has(option) || args.Has("workload")) return;
     throw InputError(OptionPlace(option), "", "is a choice of what to show of a workload",
                      "with --workload");
-  }
+  };
+  for (const char* option : {"layers", "local-batch", "workload-file"}) require_workload(option);
+  for (const TrainingFact& fact : TrainingFacts()) require_workload(fact.key);
   const ComputeProfile profile = *ReadProfileOption(args);
   if (!args.Has("workload")) {
     const Contents contents = ContentsOf(profile);
