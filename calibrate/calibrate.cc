@@ -19,6 +19,7 @@
 #include "data/units/shortest.h"
 #include "data/values/quantile.h"
 #include "data/values/size_limits.h"
+#include "data/values/workload_scope.h"
 #include "model/compute/sheet_compute.h"
 #include "model/statistics/normal.h"
 #include "model/statistics/scatter.h"
@@ -177,7 +178,7 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
     if (problem.workloads.at(run.workload).communication_only) {
       c.range.IncludeMessage(problem.cluster, run.plan);
     } else {
-      c.range.Include(problem.cluster, run.plan, WorkloadScope(run.workload, run.device));
+      c.range.Include(problem.cluster, run.plan, problem.ScopeOf(run));
     }
   }
   for (const auto& [file, runs] : files) c.sources.push_back({file, runs});
@@ -185,6 +186,10 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
 }
 
 }  // namespace
+
+std::string CalibrationProblem::ScopeOf(const Run& run) const {
+  return WorkloadScope(workloads.at(run.workload), run.device);
+}
 
 CalibrationOutcome Calibrate(const CalibrationProblem& problem, const CalibrationOptions& options) {
   CalibrationOutcome outcome;

@@ -19,6 +19,7 @@
 #include "calibrate/text.h"
 #include "data/plan/fields.h"
 #include "data/record/host_texts.h"
+#include "data/values/workload_scope.h"
 #include "model/statistics/f_distribution.h"
 #include "model/statistics/normal.h"
 #include "model/step/answer.h"
@@ -193,9 +194,10 @@ class DriftCheck {
                        [&](const CheckedPlan& plan) { return DependsOn(plan, candidate); });
   }
 
-  Checked& Of(const Run& run) {
-    return checked_[index_.at(WorkloadScope(run.workload, run.device))];
+  std::string ScopeOf(const Run& run) const {
+    return WorkloadScope(problem_.workloads.at(run.workload), run.device);
   }
+  Checked& Of(const Run& run) { return checked_[index_.at(ScopeOf(run))]; }
   PlanState Answer(const CheckedPlan& plan, const std::vector<double>& values) const;
   bool DependsOn(const CheckedPlan& plan, int variable) const;
   bool DependsOn(const CheckedPlan& plan, const ShiftCandidate& candidate) const;
@@ -255,13 +257,13 @@ class DriftCheck {
 
 void DriftCheck::AddVariables() {
   for (const Run& run : problem_.runs) {
-    const std::string scope = WorkloadScope(run.workload, run.device);
-    if (index_.count(scope) > 0) continue;
     const auto workload = problem_.workloads.find(run.workload);
     if (workload == problem_.workloads.end()) {
       throw InputError({run.place.file, run.place.line, "workload"}, run.workload,
                        "is not a known workload");
     }
+    const std::string scope = ScopeOf(run);
+    if (index_.count(scope) > 0) continue;
     const auto device = problem_.devices.find(run.device);
     std::optional<Device> facts;
     if (device != problem_.devices.end()) facts = device->second;

@@ -3,23 +3,24 @@
 #include <algorithm>
 #include <vector>
 
+#include "data/values/workload_scope.h"
+
 namespace stepcast {
 
 Excerpts::Excerpts(const Cluster& cluster) : whole_(cluster), bare_(cluster) {
   bare_.calibration.reset();
 }
 
-Cluster Excerpts::Of(const std::string& workload, const std::string& device) const {
+Cluster Excerpts::Of(const Workload& workload, const std::string& device) const {
   Cluster cluster = bare_;
   if (!whole_.calibration) return cluster;
   const Calibration& all = *whole_.calibration;
   const std::string own = WorkloadScope(workload, device);
-  const std::string anywhere = WorkloadScope(workload, "");
   const bool fitted = std::any_of(all.parameters.begin(), all.parameters.end(),
                                   [&](const ParameterEstimate& e) { return e.scope == own; });
   const auto is_kept = [&](const std::string& scope) {
     if (scope.starts_with(kWorkloadScopePrefix)) {
-      return fitted ? scope == own : scope.starts_with(anywhere);
+      return fitted ? scope == own : IsOfWorkload(scope, workload.name);
     }
     return !fitted || !scope.starts_with(kDeviceScopePrefix) ||
            scope == kDeviceScopePrefix + device;

@@ -12,6 +12,7 @@
 #include "data/record/input_error.h"
 #include "data/units/shortest.h"
 #include "data/values/placement.h"
+#include "data/values/workload_scope.h"
 #include "model/compute/sheet_compute.h"
 #include "model/step/parameter_specs.h"
 
@@ -117,7 +118,7 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
   std::map<std::string, const Run*> first_of;
   std::map<std::string, int> smallest_batch;
   for (const Run& run : runs) {
-    const std::string scope = WorkloadScope(run.workload, run.device);
+    const std::string scope = WorkloadScope(workloads.at(run.workload), run.device);
     first_of.try_emplace(scope, &run);
     int& smallest = smallest_batch.try_emplace(scope, run.plan.local_batch).first->second;
     smallest = std::min(smallest, run.plan.local_batch);
@@ -136,7 +137,7 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
     const std::optional<Device> device = device_of(run.device);
     const WorkloadPriors priors = MakeWorkloadPriors(workload, device);
     const int offset = begin_block(Kind::kWorkload, kWorkloadParameterCount);
-    workload_offset_[scope] = offset;
+    workload_offset_[run.workload][run.device] = offset;
     for (std::size_t i = 0; i < priors.size(); ++i) {
       add(scope, kWorkloadParameterSpecs[i], priors[i]);
     }
@@ -161,10 +162,9 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
 
 void ParameterLayout::Apply(const ParameterStatement& statement) {
   bool found = false;
-  const std::string workload = "workload " + statement.workload + " on ";
   for (FittedParameter& p : parameters_) {
     if (p.spec->name != statement.name) continue;
-    if (!statement.workload.empty() && p.scope.rfind(workload, 0) != 0) continue;
+    if (!statement.workload.empty() && !IsOfWorkload(p.scope, statement.workload)) continue;
     if (statement.workload.empty() && p.scope.rfind(kHostsScopePrefix, 0) == 0) continue;
     found = true;
     RequireInRange(*p.spec, statement.si, {"", 0, statement.name});
@@ -218,7 +218,7 @@ ParameterLayout::Slowdowns ParameterLayout::SlowdownsOf(const Run& run) const {
 }
 
 int ParameterLayout::WorkloadOffset(const Run& run) const {
-  return workload_offset_.at(WorkloadScope(run.workload, run.device));
+  return workload_offset_.at(run.workload).at(run.device);
 }
 
 std::vector<int> ParameterLayout::HostOffsets(const Run& run) const {

@@ -58,7 +58,6 @@ class ParameterLayout {
   int size() const { return static_cast<int>(parameters_.size()); }
 
   static constexpr int kClusterOffset = 0;
-  int WorkloadOffset(const std::string& scope) const { return workload_offset_.at(scope); }
   int WorkloadOffset(const Run& run) const;
   // Offsets of the link parameters of the run's groups of hosts; empty without hosts.
   std::vector<int> HostOffsets(const Run& run) const;
@@ -85,9 +84,9 @@ class ParameterLayout {
 
   std::vector<FittedParameter> parameters_;
   std::vector<Block> blocks_;
-  std::map<std::string, int> workload_offset_;  // by scope
-  std::map<std::string, int> host_offset_;      // by host
-  std::map<std::string, int> slowdown_offset_;  // by host
+  std::map<std::string, std::map<std::string, int>> workload_offset_;  // by workload and device
+  std::map<std::string, int> host_offset_;                             // by host
+  std::map<std::string, int> slowdown_offset_;                         // by host
 };
 
 }  // namespace stepcast

@@ -95,10 +95,10 @@ class Models {
       kept_ = 0;
     }
     const auto facts = problem_.devices.find(run.device);
+    const Workload& workload = problem_.workloads.at(run.workload);
     const BelievedModel& model =
         models_
-            .try_emplace(key, excerpts_.Of(run.workload, run.device),
-                         problem_.workloads.at(run.workload),
+            .try_emplace(key, excerpts_.Of(workload, run.device), workload,
                          facts == problem_.devices.end() ? std::nullopt
                                                          : std::optional<Device>(facts->second),
                          run.device)
@@ -192,7 +192,7 @@ std::map<std::string, Scatter> ScatterWithoutContradictions(const CalibrationPro
                                                             std::vector<Experiment>* experiments) {
   const auto scope_of = [&](const Experiment& experiment) {
     const Run& run = problem.runs[experiment.runs.front()];
-    return WorkloadScope(run.workload, run.device);
+    return problem.ScopeOf(run);
   };
   std::map<std::string, std::vector<ScatterRow>> rows;
   for (const Experiment& experiment : *experiments) {
@@ -217,9 +217,8 @@ std::map<std::string, Scatter> ScatterWithoutContradictions(const CalibrationPro
   return result;
 }
 
-double ScatterAt(const Calibration& calibration, const Run& run, double sync_share) {
-  const std::optional<Scatter> scatter =
-      calibration.ScatterOf(WorkloadScope(run.workload, run.device));
+double ScatterAt(const Calibration& calibration, const std::string& scope, double sync_share) {
+  const std::optional<Scatter> scatter = calibration.ScatterOf(scope);
   return scatter ? scatter->At(sync_share) : calibration.residual_log_sd;
 }
 
@@ -603,8 +602,9 @@ std::vector<RowOff> FindRowsOff(const CalibrationProblem& problem,
       candidate.severity = std::abs(log_ratio);
       candidate.sync_share = SyncShareOf(problem, models, &experiment);
       const Run& run = problem.runs[i];
-      candidate.scatter = ScatterAt(*outcome.cluster.calibration, run, candidate.sync_share);
-      const auto other = cleared.find(WorkloadScope(run.workload, run.device));
+      const std::string scope = problem.ScopeOf(run);
+      candidate.scatter = ScatterAt(*outcome.cluster.calibration, scope, candidate.sync_share);
+      const auto other = cleared.find(scope);
       if (other != cleared.end()) {
         candidate.scatter = std::min(candidate.scatter, other->second.At(candidate.sync_share));
       }
@@ -625,7 +625,8 @@ std::vector<RowOff> FindRowsOff(const CalibrationProblem& problem,
     candidate.run = i;
     candidate.log_ratio = candidate.severity = log_ratio;
     candidate.sync_share = models->Of(run).Evaluate(run.plan).sync_share;
-    candidate.scatter = ScatterAt(*outcome.cluster.calibration, run, candidate.sync_share);
+    candidate.scatter =
+        ScatterAt(*outcome.cluster.calibration, problem.ScopeOf(run), candidate.sync_share);
     if (log_ratio > LeastSuspicious(candidate.scatter)) candidates.push_back(candidate);
   }
   std::sort(candidates.begin(), candidates.end(), [](const RowOff& a, const RowOff& b) {

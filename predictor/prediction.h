@@ -16,8 +16,8 @@
 namespace stepcast {
 
 // Where the compute time comes from: runs of the workload on the device; its layers one by one on
-// it; its data sheet; runs of other workloads on the device, or of the workload on another one,
-// beside data sheets; kNone for a bare message; kPrior where nothing tells.
+// it; its data sheet; runs of other workloads on the device, of the workload on another one or in
+// another precision, say, beside data sheets; kNone for a bare message; kPrior where nothing tells.
 enum class ComputeSource {
   kFitted,
   kProfile,
@@ -25,7 +25,8 @@ enum class ComputeSource {
   kFromDevice,
   kFromOtherDevice,
   kNone,
-  kPrior
+  kPrior,
+  kFromOtherTraining
 };
 
 struct Prediction {

@@ -17,7 +17,8 @@ inline constexpr const char* kComputeSourceNames[] = {"calibration",
                                                       "calibration of the device",
                                                       "calibration on another device",
                                                       "none",
-                                                      "prior"};
+                                                      "prior",
+                                                      "calibration of it trained otherwise"};
 
 // Indexed by AsyncLimiter.
 inline constexpr const char* kAsyncLimiterNames[] = {"compute", "worker_link", "server_link",

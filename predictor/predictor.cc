@@ -22,6 +22,7 @@
 #include "data/record/link_path.h"
 #include "data/values/device_name.h"
 #include "data/values/names.h"
+#include "data/values/workload_scope.h"
 #include "model/compute/device_sheet.h"
 #include "model/compute/profiled_compute.h"
 #include "model/exchange/sharding.h"
@@ -57,6 +58,8 @@ ComputeSource SourceOf(ComputeBelief belief) {
       return ComputeSource::kFromDevice;
     case ComputeBelief::kFromOtherDevice:
       return ComputeSource::kFromOtherDevice;
+    case ComputeBelief::kFromOtherTraining:
+      return ComputeSource::kFromOtherTraining;
     case ComputeBelief::kDataSheet:
       return ComputeSource::kDataSheet;
     default:
@@ -120,8 +123,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
   }
   fuses_attention_ = workload_.attention == AttentionForm::kFused && HasFusableAttention(workload_);
   if (cluster_.calibration) {
-    calibrated_batches_ =
-        cluster_.calibration->range.BatchesOf(WorkloadScope(workload_.name, device_));
+    calibrated_batches_ = cluster_.calibration->range.BatchesOf(WorkloadScope(workload_, device_));
     const std::vector<ParameterEstimate>& parameters = cluster_.calibration->parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if (parameters[i].name == kComputeSlowdownSpec.name) slowdowns_.push_back(i);
@@ -131,7 +133,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
   if (device_memory_ && calibrated_batches_) {
     activations.most = ActivationsThatFitted(workload_, calibrated_batches_->max, *device_memory_);
   }
-  const auto seen = cluster_.out_of_memory.find(WorkloadScope(workload_.name, device_));
+  const auto seen = cluster_.out_of_memory.find(WorkloadScope(workload_, device_));
   if (seen != cluster_.out_of_memory.end()) activations.least = seen->second;
   activations_ = std::make_shared<const Activations>(activations);
   if (compute_source_ != ComputeSource::kProfile) profile_.reset();
@@ -701,25 +703,32 @@ void Predictor::AddTrainingFlags(std::vector<std::string>* flags) const {
         "changes",
         workload_.name));
   }
-  if (fuses_attention_ && compute_source_ == ComputeSource::kFitted) {
-    flags->push_back(
-        fmt::format("compute of {} is as its measured runs were, whatever the form of their "
-                    "attention: fused is counted in memory alone",
-                    workload_.name));
+  if (compute_source_ == ComputeSource::kFromOtherTraining) {
+    const Belief::OtherTraining& there = belief_.other_training();
+    std::string fitted;
+    std::string asked;
+    for (const TrainingFact& fact : TrainingFacts()) {
+      if (fact.get(there.fitted) == fact.get(workload_)) continue;
+      const char* const separator = fitted.empty() ? "" : ", ";
+      fitted += fmt::format("{}{} {}", separator, fact.key, fact.WordOf(there.fitted));
+      asked += fmt::format("{}{}", separator, fact.WordOf(workload_));
+    }
+    flags->push_back(fmt::format(
+        "{} was measured on {} with {}, not {}: compute is taken from there, {}, good to a factor "
+        "of {:.1f}; what was measured of its memory and batches is not",
+        workload_.name, device_, fitted, asked,
+        there.by_sheet ? "changed as the data sheet lets expect"
+                       : "as it is, for want of a data sheet",
+        NinetyPercentFactor(there.log_sd)));
   }
   if (workload_.precision == Precision::kFp32) return;
   const bool from_sheet = compute_source_ == ComputeSource::kDataSheet ||
                           compute_source_ == ComputeSource::kFromDevice ||
-                          compute_source_ == ComputeSource::kFromOtherDevice;
+                          compute_source_ == ComputeSource::kFromOtherDevice ||
+                          compute_source_ == ComputeSource::kFromOtherTraining;
   if (from_sheet && lacks_peak_) {
     flags->push_back(fmt::format("the data sheet of {} states no peak at {}: that of fp32 assumed",
                                  device_, NameOf(workload_.precision)));
-  }
-  if (compute_source_ == ComputeSource::kFitted) {
-    flags->push_back(
-        fmt::format("compute of {} is as its measured runs were, whatever they computed in: {} is "
-                    "counted in memory alone",
-                    workload_.name, NameOf(workload_.precision)));
   }
 }
 

@@ -55,6 +55,9 @@ std::vector<std::string_view> OwnAllowed(std::string_view file) {
   if (file.starts_with("data/workloads/"))
     return {"data/workloads/", "data/record/", "data/units/"};
   if (file.starts_with("data/")) return {"data/"};
+  if (file.starts_with("model/step/belief")) {
+    return {"model/", "data/units/", "data/record/", "data/values/workload_scope.h"};
+  }
   if (file.starts_with("model/")) return {"model/", "data/units/", "data/record/", "data/plan/"};
   if (file.starts_with("calibrate/online/")) {
     return {"calibrate/online/", "model/",      "data/plan/",

@@ -12,7 +12,6 @@
 #include "data/record/input_error.h"
 #include "data/record/within.h"
 #include "data/units/shortest.h"
-#include "data/values/training_facts.h"
 
 namespace stepcast {
 namespace {
@@ -335,23 +334,11 @@ Taught Fleet::State::TaughtOf(const Workload& workload, const std::optional<Devi
   const auto known = taught.find(own.scope());
   if (known == taught.end()) return own;
   const Workload& others = known->second.state.start.workload();
-  const auto refuse = [&](const char* problem, const std::string& others_have) {
-    throw InputError({"", 0, "workload"}, workload.name, problem,
-                     "a name of its own, or " + others_have);
-  };
   if (others.gradient_bytes.si() != workload.gradient_bytes.si()) {
-    refuse("has other gradients than that of another job",
-           ShortestText(others.gradient_bytes.in(kBytes)) + " bytes");
+    throw InputError(
+        {"", 0, "workload"}, workload.name, "has other gradients than that of another job",
+        "a name of its own, or " + ShortestText(others.gradient_bytes.in(kBytes)) + " bytes");
   }
-  // How it is trained is its compute, which jobs of one name share.
-  bool same = true;
-  std::string facts_of_others;
-  for (const TrainingFact& fact : TrainingFacts()) {
-    same = same && fact.get(others) == fact.get(workload);
-    facts_of_others +=
-        (facts_of_others.empty() ? "" : ", ") + std::string(fact.key) + " " + fact.WordOf(others);
-  }
-  if (!same) refuse("is trained otherwise than that of another job", facts_of_others);
   return known->second;
 }
 

@@ -59,7 +59,7 @@ class Fleet {
 
   // A new job, which begins with what the others have learnt. `facts` and `device` as for
   // Predictor. Throws InputError as Predictor does, for a name that is running or empty, and for a
-  // workload that has the name of another job's and other gradients or is trained otherwise.
+  // workload that has the name of another job's, is trained as it is, and has other gradients.
   std::shared_ptr<OnlineCalibration> Add(const std::string& job, const Workload& workload,
                                          const std::optional<Device>& facts,
                                          const std::string& device = "");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calibrate/online/state.h"
+#include "data/values/workload_scope.h"
 #include "model/statistics/normal.h"
 #include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
@@ -209,7 +210,7 @@ Eigen::MatrixXd SlopesOf(const Eigen::MatrixXd& covariance, const Eigen::MatrixX
 std::string ScopeOf(const BelievedModel& start, int position) {
   if (position < Belief::kWorkloadOffset) return kClusterScope;
   if (position < Belief::kHostOffset) {
-    return WorkloadScope(start.workload().name, start.device());
+    return WorkloadScope(start.workload(), start.device());
   }
   return kHostsScopePrefix + start.belief().HostsOf(position);
 }

@@ -32,6 +32,7 @@
 #include "calibrate/online/online_calibration.h"
 #include "data/record/calibration.h"
 #include "data/record/online_record.h"
+#include "data/values/workload_scope.h"
 #include "model/statistics/scatter.h"
 #include "model/step/answer.h"
 #include "model/step/believed_model.h"
@@ -141,7 +142,7 @@ struct OnlineState {
   Eigen::VectorXd low, high;  // of x
   double start_scatter;       // of one step, before any row
   int smallest_batch = 0;     // to which the start relates fixed_time; 0 where it does not
-  std::string scope() const { return WorkloadScope(start.workload().name, start.device()); }
+  std::string scope() const { return WorkloadScope(start.workload(), start.device()); }
 
   // ---- What was learnt.
   std::vector<ObservedPlan> plans;

@@ -33,15 +33,12 @@ inline DecidedBy WhatDecided(double log_sd, double prior_log_sd) {
 }
 
 // What a parameter belongs to, as files and reports write it: "cluster", "hosts tupi5+tupi6",
-// "device rtx_4090", "workload resnet50 on rtx_4090".
+// "device rtx_4090", "workload gpt2 (bf16) on rtx_4090" (data/values/workload_scope.h).
 inline constexpr const char* kAllScope = "all";  // of scatter that all workloads share
 inline constexpr const char* kClusterScope = "cluster";
 inline constexpr const char* kDeviceScopePrefix = "device ";
 inline constexpr const char* kHostsScopePrefix = "hosts ";
 inline constexpr const char* kWorkloadScopePrefix = "workload ";
-inline std::string WorkloadScope(const std::string& workload, const std::string& device) {
-  return "workload " + workload + " on " + device;
-}
 
 // The hosts of a scope "hosts a+b"; none of another scope.
 std::vector<std::string> HostsOfScope(const std::string& scope);

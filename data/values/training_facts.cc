@@ -1,5 +1,8 @@
 #include "data/values/training_facts.h"
 
+#include <string>
+#include <vector>
+
 namespace stepcast {
 namespace {
 
@@ -14,7 +17,7 @@ constexpr TrainingFact FactAt(const char* key, const char* placeholder, const ch
           [](int word, Workload* workload) { workload->*kMember = static_cast<E>(word); }};
 }
 
-constexpr TrainingFact kTrainingFacts[] = {
+constexpr TrainingFact kTrainingFacts[kTrainingFactCount] = {
     FactAt<&Workload::precision>("precision", "P", "what the workload computes in", Precision()),
     FactAt<&Workload::optimizer>("optimizer", "O", "what updates the workload's parameters",
                                  Optimizer()),
@@ -31,6 +34,14 @@ const TrainingFact* FindTrainingFact(std::string_view key) {
     if (fact.key == key) return &fact;
   }
   return nullptr;
+}
+
+std::string DescribeWorkload(const Workload& workload) {
+  std::vector<std::string> words;
+  for (const TrainingFact& fact : TrainingFacts()) {
+    if (!fact.IsDefault(workload)) words.emplace_back(fact.WordOf(workload));
+  }
+  return workload.name + (words.empty() ? "" : " (" + JoinNames(words) + ")");
 }
 
 }  // namespace stepcast

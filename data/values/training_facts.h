@@ -5,6 +5,7 @@
 #define STEPCAST_DATA_VALUES_TRAINING_FACTS_H_
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "data/record/input_error.h"
@@ -32,10 +33,14 @@ struct TrainingFact {
   }
 };
 
+inline constexpr int kTrainingFactCount = 3;
 std::span<const TrainingFact> TrainingFacts();
 
 // nullptr where none has that key.
 const TrainingFact* FindTrainingFact(std::string_view key);
+
+// "gpt2 (fp16, adam)": its name, and what it is trained with where that is not the default.
+std::string DescribeWorkload(const Workload& workload);
 
 }  // namespace stepcast
 

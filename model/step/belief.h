@@ -6,14 +6,17 @@
 // (ln(value) is linear in what was fitted, so is its covariance):
 //
 //   c(d)   = sheet(d) / v_d                           the device d was fitted with other workloads
+//   c(d)   = c'(d) sheet(d) / sheet'(d)               the workload was fitted, trained otherwise
 //   c(d)   = c(x) sheet(d) / sheet(x)                 the workload was fitted on another device x
 //   c(d)   = c(x) sheet(d) / sheet(x) v_x/v_d         both
 //
-//   c      sample_time; floor_time and update_time follow the second and third alike    [s]
+//   c      sample_time; floor_time and update_time follow all but the first alike  [s]
+//   c'     of the way in which it was trained (data/values/workload_scope.h)       [s]
 //   v_d    device_speed of the device                                              [1]
 //
-// fixed_time, which launches and input make, and straggler_spread are taken over from the other
-// device as they are. Each step of the way adds its own variance.
+// fixed_time, which launches and input make, and straggler_spread are taken over as they are; so is
+// all that was trained otherwise where no data sheet tells the difference. Each step of the way
+// adds its own variance.
 //
 // Throws InputError for a calibration of another version: an unknown parameter, another unit, a
 // value out of its range.
@@ -44,10 +47,11 @@ inline constexpr const char* kOriginNames[] = {"fitted", "fitted, but the prior 
 
 // Source of a workload's compute time on the device.
 enum class ComputeBelief {
-  kFitted,           // its own runs
-  kFromDevice,       // runs of other workloads on the device
-  kProfile,          // its layers one by one
-  kFromOtherDevice,  // its runs on another device
+  kFitted,             // its own runs
+  kFromDevice,         // runs of other workloads on the device
+  kProfile,            // its layers one by one
+  kFromOtherTraining,  // its runs there, trained otherwise
+  kFromOtherDevice,    // its runs on another device
   kDataSheet,
   kPrior,  // nothing tells
 };
@@ -69,6 +73,13 @@ class Belief {
   const Eigen::MatrixXd& log_covariance() const { return log_covariance_; }
   Origin origin(int position) const { return origins_[static_cast<std::size_t>(position)]; }
   ComputeBelief compute() const { return compute_; }
+  // Of kFromOtherTraining.
+  struct OtherTraining {
+    Workload fitted;        // as it was trained there; without layers
+    bool by_sheet = false;  // whether a data sheet tells the difference
+    double log_sd = 0;      // of what is taken over
+  };
+  const OtherTraining& other_training() const { return other_training_; }
   // Standard deviation of ln(measured / predicted) of one step, where the parameters are right;
   // `sync_share` as in data/record/scatter.h.
   double ScatterAt(double sync_share) const {
@@ -134,6 +145,9 @@ class Belief {
                     int position);
   void Transfer(const Calibration& calibration, const Workload& workload,
                 const std::optional<Device>& facts, const std::string& device);
+  void TransferTraining(const Calibration& calibration, const Workload& workload,
+                        const std::optional<Device>& facts, const std::string& device);
+  void SetTransferred(int parameter, double log_value, Source source);
   void TakeCovariance(const Calibration& calibration);
 
   std::string workload_;  // "resnet50 on t4"
@@ -145,6 +159,7 @@ class Belief {
   std::vector<std::pair<std::string, int>> host_links_;
   std::vector<std::pair<std::string, int>> host_slowdowns_;
   ComputeBelief compute_ = ComputeBelief::kDataSheet;
+  OtherTraining other_training_;
   int fitted_nodes_ = 0;
   int fitted_devices_per_node_ = 0;
   double total_scatter_ = 0;

@@ -14,6 +14,7 @@
 #include "data/values/placement.h"
 #include "data/values/suggest.h"
 #include "data/values/training_facts.h"
+#include "data/values/workload_scope.h"
 #include "data/workloads/catalog.h"
 #include "predictor/capi/handles.h"
 #include "predictor/prediction.h"
@@ -52,6 +53,8 @@ static_assert(static_cast<int>(stepcast::WhyEqual::kMemory) + 1 == STEPCAST_EQUA
 static_assert(static_cast<int>(stepcast::WhyEqual::kNoneQuicker) + 1 ==
               STEPCAST_EQUAL_NONE_QUICKER);
 static_assert(static_cast<int>(stepcast::ComputeSource::kPrior) == STEPCAST_COMPUTE_PRIOR);
+static_assert(static_cast<int>(stepcast::ComputeSource::kFromOtherTraining) ==
+              STEPCAST_COMPUTE_FROM_OTHER_TRAINING);
 
 struct stepcast_prediction {
   Prediction prediction;
@@ -239,6 +242,14 @@ stepcast_status stepcast_workload_set_text(stepcast_workload* workload, const ch
                        fmt::format("{}", fmt::join(keys, ", ")));
     }
     known->Read(value, {"", 0, known->key}, &workload->workload);
+  });
+}
+
+stepcast_status stepcast_workload_train_as_fitted(stepcast_workload* workload,
+                                                  const stepcast_cluster* cluster, char** error) {
+  return Guarded({{workload, "workload"}, {cluster, "cluster"}}, error, [&] {
+    const auto& calibration = cluster->cluster.calibration;
+    if (calibration) stepcast::TrainAsFitted(*calibration, {}, &workload->workload);
   });
 }
 

@@ -148,6 +148,10 @@ stepcast_status stepcast_workload_get_info(const stepcast_workload* workload,
 // afterwards know; a fact that is refused is left as it was.
 stepcast_status stepcast_workload_set_text(stepcast_workload* workload, const char* fact,
                                            const char* value, char** error);
+// As the cluster's calibrated runs of it were, where all of them were trained in one way; else it
+// stays as it is. What a calibration knows holds for one way of training.
+stepcast_status stepcast_workload_train_as_fitted(stepcast_workload* workload,
+                                                  const stepcast_cluster* cluster, char** error);
 // The word of that fact, of static life; NULL where it is none, or of NULL.
 const char* stepcast_workload_get_text(const stepcast_workload* workload, const char* fact);
 void stepcast_workload_free(stepcast_workload* workload);
@@ -229,10 +233,11 @@ enum {
   STEPCAST_COMPUTE_FITTED = 0,  // runs of the workload on the device
   STEPCAST_COMPUTE_PROFILE = 1,
   STEPCAST_COMPUTE_DATA_SHEET = 2,
-  STEPCAST_COMPUTE_FROM_DEVICE = 3,        // runs of other workloads on the device
-  STEPCAST_COMPUTE_FROM_OTHER_DEVICE = 4,  // runs of the workload on another device
-  STEPCAST_COMPUTE_NONE = 5,               // a bare message
-  STEPCAST_COMPUTE_PRIOR = 6               // nothing tells
+  STEPCAST_COMPUTE_FROM_DEVICE = 3,         // runs of other workloads on the device
+  STEPCAST_COMPUTE_FROM_OTHER_DEVICE = 4,   // runs of the workload on another device
+  STEPCAST_COMPUTE_NONE = 5,                // a bare message
+  STEPCAST_COMPUTE_PRIOR = 6,               // nothing tells
+  STEPCAST_COMPUTE_FROM_OTHER_TRAINING = 7  // runs of the workload there, trained otherwise
 };
 
 typedef struct stepcast_prediction_values {

@@ -210,7 +210,7 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload, bool 
   target.device = target.facts ? target.facts->name : device;
   target.workload = target.library.LoadWorkload(
       arguments.Has("workload") || workload.empty() ? arguments.Required("workload") : workload);
-  ReadTrainingOptions(arguments, &target.workload);
+  ReadTrainingOptions(arguments, target.cluster.calibration, &target.workload);
   // Without a data sheet only measurements tell how long it computes.
   if (needs_device && !target.facts && !profile && !target.cluster.calibration &&
       !target.workload.communication_only) {
@@ -341,14 +341,6 @@ std::string CapText(DataSize<> cap) {
     if (cap == word.cap) return std::string(word.word);
   }
   return FormatSize(cap);
-}
-
-std::string DescribeWorkload(const Workload& workload) {
-  std::vector<std::string> words;
-  for (const TrainingFact& fact : TrainingFacts()) {
-    if (!fact.IsDefault(workload)) words.emplace_back(fact.WordOf(workload));
-  }
-  return workload.name + (words.empty() ? "" : " (" + JoinNames(words) + ")");
 }
 
 // What is not told is the default.

@@ -171,8 +171,6 @@ void SetPlanOption(const std::string& key, const std::string& text, const Cluste
 
 // ---- Output.
 
-// "resnet50", "resnet50 (bf16, adam)": how it is trained where that is not the default.
-std::string DescribeWorkload(const Workload& workload);
 // "8 workers (4 x 2), ring, local batch 128 x 4 accumulated": nodes x devices where all are equal,
 // else the placement.
 std::string DescribePlan(const Plan& plan);

@@ -14,6 +14,7 @@
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/size_limits.h"
+#include "data/values/training_facts.h"
 #include "data/workloads/catalog.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/training_option.h"
@@ -212,7 +213,7 @@ Target ReadComplainant(const Arguments& args) {
   target.workload = WorkloadOfSize(
       fmt::format("a network of {} parameters", FormatCount(static_cast<double>(parameters))),
       parameters);
-  ReadTrainingOptions(args, &target.workload);
+  ReadTrainingOptions(args, target.cluster.calibration, &target.workload);
   return target;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "data/values/training_facts.h"
 #include "model/statistics/normal.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/wrapped.h"

@@ -51,7 +51,7 @@ std::vector<MeasuredWorkload> MeasuredWorkloads(const CalibrationProblem& proble
   std::vector<MeasuredWorkload> measured;
   std::set<std::string> seen;
   for (const Run& run : problem.runs) {
-    const std::string scope = WorkloadScope(run.workload, run.device);
+    const std::string scope = problem.ScopeOf(run);
     if (run.stopped || problem.workloads.at(run.workload).communication_only ||
         !seen.insert(scope).second) {
       continue;
@@ -90,7 +90,7 @@ void FindAll(Fit* fit) {
     const MeasuredWorkload& m = fit->workloads[i];
     const Plan whole = WholeClusterPlan(outcome.cluster, m.batches.min);
     if (whole.workers() > kMostCount) break;
-    const Cluster excerpt = excerpts.Of(m.workload, m.device);
+    const Cluster excerpt = excerpts.Of(problem.workloads.at(m.workload), m.device);
     const Workload& workload = problem.workloads.at(m.workload);
     const std::optional<Device> device = DeviceOf(problem, m.device);
     fit->whole_cluster.push_back(

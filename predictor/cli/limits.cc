@@ -9,6 +9,7 @@
 #include "data/record/link_path.h"
 #include "data/values/compression.h"
 #include "data/values/numbers.h"
+#include "data/values/training_facts.h"
 #include "model/step/step_facts.h"
 #include "predictor/cli/command.h"
 #include "predictor/search/inverse.h"

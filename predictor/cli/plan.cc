@@ -10,6 +10,7 @@
 #include "data/plan/check.h"
 #include "data/record/host_texts.h"
 #include "data/values/numbers.h"
+#include "data/values/workload_scope.h"
 #include "microbench/script/wanted_runs.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/fit.h"
@@ -23,10 +24,9 @@ std::string WorkloadOf(const Arguments& args, const Cluster& cluster) {
   if (args.Has("workload")) return args.Text("workload");
   std::string only;
   if (cluster.calibration) {
-    const std::string prefix = "workload ";
     for (const ParameterEstimate& p : cluster.calibration->parameters) {
-      if (p.scope.rfind(prefix, 0) != 0) continue;
-      const std::string name = p.scope.substr(prefix.size(), p.scope.find(" on ") - prefix.size());
+      const std::string name = WorkloadOfScope(p.scope);
+      if (name.empty()) continue;
       if (!only.empty() && only != name) return "";
       only = name;
     }

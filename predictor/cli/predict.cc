@@ -7,6 +7,7 @@
 
 #include "data/plan/fields.h"
 #include "data/record/link_path.h"
+#include "data/values/workload_scope.h"
 #include "microbench/script/wanted_runs.h"
 #include "model/network/sharing.h"
 #include "predictor/arrival.h"
@@ -93,6 +94,7 @@ JobsBeside ReadJobsBeside(const std::string& path, const Target& target, const P
     try {
       Target of = target;
       of.workload = of.library.LoadWorkload(run.workload);
+      if (of.cluster.calibration) TrainAsFitted(*of.cluster.calibration, {}, &of.workload);
       of.facts = of.library.LookUpDevice(run.device, of.cluster);
       of.device = of.facts ? of.facts->name : run.device;
       of.profile = nullptr;

@@ -254,7 +254,7 @@ int RunProfile(const std::vector<std::string>& arguments) {
   Library library;
   for (const std::string& path : args.Texts("workload-file")) library.AddWorkloadFile(path);
   Workload workload = library.LoadWorkload(args.Text("workload"));
-  ReadTrainingOptions(args, &workload);
+  ReadTrainingOptions(args, std::nullopt, &workload);
   const ProfiledCompute compute(profile, workload);
   const int batch =
       args.Has("local-batch")

@@ -11,6 +11,7 @@
 #include "data/values/compression.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
+#include "data/values/training_facts.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/outlook.h"
 #include "predictor/search/unequal.h"

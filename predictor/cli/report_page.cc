@@ -310,9 +310,9 @@ void AddScaling(const Fit& fit, const MeasuredWorkload& of, HtmlPage* page) {
   std::set<int> nodes = measured_nodes;
   for (int n = 1; n <= most; n *= 2) nodes.insert(n);
   nodes.insert(most);
-  const Predictor predictor(Excerpts(fit.outcome.cluster).Of(of.workload, of.device),
-                            fit.problem.workloads.at(of.workload), DeviceOf(fit.problem, of.device),
-                            of.device);
+  const Workload& workload = fit.problem.workloads.at(of.workload);
+  const Predictor predictor(Excerpts(fit.outcome.cluster).Of(workload, of.device), workload,
+                            DeviceOf(fit.problem, of.device), of.device);
   std::vector<PlotSeries> series;
   for (const auto& [devices, of_nodes] : family->layouts) {
     if (series.size() == 2 * kMostCurves) break;

@@ -68,7 +68,7 @@ CalibrationProblem ReadEachRun(
         } catch (const InputError& e) {
           throw e.At({file, run.place.line, "workload"});
         }
-        ReadTrainingOptions(arguments, &network);
+        ReadTrainingOptions(arguments, problem.cluster.calibration, &network);
         workload->second = network.name;
         problem.workloads.try_emplace(network.name, std::move(network));
       }

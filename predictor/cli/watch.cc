@@ -19,6 +19,7 @@
 #include "calibrate/online/slow_drift.h"
 #include "data/logs/log_follower.h"
 #include "data/values/numbers.h"
+#include "data/values/training_facts.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/import_logs.h"
 #include "predictor/cli/metrics_server.h"

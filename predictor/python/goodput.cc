@@ -9,6 +9,7 @@
 
 #include "data/plan/limits.h"
 #include "data/values/names.h"
+#include "data/values/workload_scope.h"
 #include "model/statistics/noise_scale.h"
 #include "model/step/parameters.h"
 #include "model/step/priors.h"
@@ -46,7 +47,7 @@ class JobCalibration {
     }
     const WorkloadPriors own = MakeWorkloadPriors(workload, std::nullopt);
     for (std::size_t i = 0; i < own.size(); ++i) {
-      Add(WorkloadScope(workload.name, cluster.device), kWorkloadParameterSpecs[i], own[i]);
+      Add(WorkloadScope(workload, cluster.device), kWorkloadParameterSpecs[i], own[i]);
     }
     calibration_.residual_log_sd = kScatter;
     calibration_.log_covariance = Eigen::VectorXd::Map(log_variances_.data(), size()).asDiagonal();
@@ -139,7 +140,7 @@ py::dict SiParameters(const Cluster& cluster, const Workload& workload) {
     }
   };
   take(kClusterScope, kClusterParameterSpecs);
-  take(WorkloadScope(workload.name, cluster.device), kWorkloadParameterSpecs);
+  take(WorkloadScope(workload, cluster.device), kWorkloadParameterSpecs);
   return values;
 }
 

@@ -8,6 +8,7 @@
 #include "data/io/workload_file.h"
 #include "data/values/suggest.h"
 #include "data/values/training_facts.h"
+#include "data/values/workload_scope.h"
 #include "data/workloads/catalog.h"
 #include "predictor/python/bindings.h"
 
@@ -255,6 +256,16 @@ void BindWorkload(py::module_* m) {
       .def("replace", &TrainedOtherwise, py::kw_only(), py::arg("precision") = py::none(),
            py::arg("optimizer") = py::none(), py::arg("attention") = py::none(),
            "The workload trained in another way; what is None stays as it is.")
+      .def(
+          "as_fitted",
+          [](Workload workload, const Cluster& cluster) {
+            if (cluster.calibration) TrainAsFitted(*cluster.calibration, {}, &workload);
+            return workload;
+          },
+          py::arg("cluster"),
+          "The workload trained as the cluster's calibrated runs of it were, where all of them "
+          "were "
+          "trained in one way; else as it is.")
       .def("to_yaml", &FormatWorkload, "The workload file; parse_workload gives the workload back.")
       .def("__eq__",
            [](const Workload& a, const py::object& b) {

@@ -19,6 +19,7 @@
 #include "data/values/size_limits.h"
 #include "data/values/suggest.h"
 #include "data/values/training_facts.h"
+#include "data/values/workload_scope.h"
 #include "data/workloads/catalog.h"
 #include "predictor/binding.h"
 
@@ -221,6 +222,11 @@ TargetParts Snapshot::PartsOf(const TargetName& name,
                      Names(known));
   }
   TakeTraining(name, &*workload);
+  if (cluster.calibration) {
+    TrainAsFitted(
+        *cluster.calibration,
+        [&](const TrainingFact& fact) { return name.training.count(fact.key) > 0; }, &*workload);
+  }
   const std::string& asked = name.device.empty() ? cluster.device : name.device;
   std::optional<Device> facts;
   if (cluster.device_facts) facts = FindDevice({*cluster.device_facts}, asked);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/record/input_error.h"
+#include "data/values/workload_scope.h"
 #include "model/statistics/normal.h"
 #include "model/step/discrepancy.h"
 #include "tests/calibrate/synthetic_runs.h"
@@ -92,7 +93,7 @@ Change OfCluster(const char* title, ClusterParameter parameter, double factor) {
 
 Change OfWorkload(const char* title, const std::string& workload, WorkloadParameter parameter,
                   double factor) {
-  return {title, WorkloadScope(workload, kSyntheticDevice),
+  return {title, WorkloadScope(*FindWorkload(workload), kSyntheticDevice),
           std::string(kWorkloadParameterSpecs[static_cast<std::size_t>(parameter)].name),
           [=](Truth* truth) { truth->workloads[workload].si[parameter] *= factor; }};
 }
@@ -432,7 +433,8 @@ TEST(ManyRuns, AChangeThatNobodyFeelsIsNoDrift) {
   Calibration& calibration = *cluster.calibration;
   calibration.log_covariance *= 1e-4;
   for (ParameterEstimate& e : calibration.parameters) e.log_sd *= 1e-2;
-  calibration.range.local_batch[WorkloadScope("resnet50", kSyntheticDevice)] = {8, 20'000, 32};
+  calibration.range.local_batch[WorkloadScope(*FindWorkload("resnet50"), kSyntheticDevice)] = {
+      8, 20'000, 32};
   // New runs scatter about as much more than the fitted ones.
   const double scatter = 1.37 * calibration.residual_log_sd;
   const auto drifts = [&](double shares) {

@@ -18,6 +18,7 @@
 #include "calibrate/calibrate.h"
 #include "calibrate/drift.h"
 #include "calibrate/host_findings.h"
+#include "data/values/workload_scope.h"
 #include "model/statistics/normal.h"
 #include "model/step/believed_model.h"
 #include "model/step/discrepancy.h"
@@ -196,7 +197,8 @@ struct Score {
       const double scatter = model.belief().ScatterAt(answer.sync_share);
       const CalibratedRange& range = cluster.calibration->range;
       const double beyond = Discrepancy(
-          run.plan, range, range.BatchesOf(WorkloadScope(run.workload, kSyntheticDevice)));
+          run.plan, range,
+          range.BatchesOf(WorkloadScope(*FindWorkload(run.workload), kSyntheticDevice)));
       const double sd =
           std::sqrt(answer.gradient.dot(model.belief().log_covariance() * answer.gradient) +
                     scatter * scatter + beyond * beyond);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "calibrate/next_runs.h"
+#include "data/values/workload_scope.h"
 #include "tests/calibrate/synthetic_runs.h"
 
 namespace stepcast {
@@ -46,8 +47,9 @@ class Believed {
   Eigen::Index IndexOf(const std::string& name) const {
     const std::vector<ParameterEstimate>& all = cluster_.calibration->parameters;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const bool of_others = all[i].scope != kClusterScope &&
-                             all[i].scope != WorkloadScope("resnet50", kSyntheticDevice);
+      const bool of_others =
+          all[i].scope != kClusterScope &&
+          all[i].scope != WorkloadScope(*FindWorkload("resnet50"), kSyntheticDevice);
       if (all[i].name == name && !of_others) return static_cast<Eigen::Index>(i);
     }
     throw std::logic_error("no parameter " + name);

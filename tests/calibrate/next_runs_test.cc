@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/plan/check.h"
+#include "data/values/workload_scope.h"
 #include "model/step/discrepancy.h"
 #include "tests/calibrate/synthetic_runs.h"
 
@@ -153,7 +154,7 @@ TEST(BelievedModelAnswer, GradientIsThatOfTheStep) {
 
 // ---- The choice.
 
-std::string ScopeOfResnet() { return WorkloadScope("resnet50", kSyntheticDevice); }
+std::string ScopeOfResnet() { return WorkloadScope(*FindWorkload("resnet50"), kSyntheticDevice); }
 
 // V of the header, for a covariance and a range.
 double Variance(const BelievedModel& model, const Plan& target, const Eigen::MatrixXd& covariance,

@@ -23,6 +23,7 @@
 #include "data/io/machines.h"
 #include "data/io/online_record.h"
 #include "data/plan/key.h"
+#include "data/values/workload_scope.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/adaptdl_traces.h"
 #include "tests/calibrate/synthetic_runs.h"
@@ -571,8 +572,8 @@ TEST(OnlineCluster, IsACalibrationThatFilesHold) {
     const Calibration& c = *cluster.calibration;
     EXPECT_EQ(c.sources.back().runs, 100);
     EXPECT_EQ(c.range.max_nodes, 8);
-    EXPECT_EQ(c.range.BatchesOf(WorkloadScope("resnet50", "t4"))->min, 2);
-    const auto sample = c.Find(WorkloadScope("resnet50", "t4"), "sample_time");
+    EXPECT_EQ(c.range.BatchesOf(WorkloadScope(*FindWorkload("resnet50"), "t4"))->min, 2);
+    const auto sample = c.Find(WorkloadScope(*FindWorkload("resnet50"), "t4"), "sample_time");
     ASSERT_TRUE(sample.has_value());
     const ParameterEstimate& e = c.parameters[static_cast<std::size_t>(*sample)];
     EXPECT_EQ(e.decided_by, start.calibration ? e.decided_by : DecidedBy::kData);
@@ -621,7 +622,7 @@ TEST(OnlineCluster, ScattersAsTheFileSaysTimesAFactor) {
   start.calibration->scatter["all"] = {0.03, 0.3};
   const Workload workload = *FindWorkload("resnet50");
   const Predictor predictor(start, workload, T4());
-  const std::string scope = WorkloadScope("resnet50", "t4");
+  const std::string scope = WorkloadScope(*FindWorkload("resnet50"), "t4");
   for (const double times : {1.0, 3.0}) {
     OnlineCalibration job(start, workload, T4());
     Noise noise(8);
@@ -668,7 +669,7 @@ TEST(OnlineCluster, KeepsWhatItDoesNotTouch) {
     EXPECT_EQ(a.name, b.name);
     EXPECT_LE(a.log_sd, b.log_sd * (1 + 1e-9)) << a.scope << " " << a.name;
     // All were independent, so that nothing was said of the others' curves.
-    if (a.scope == WorkloadScope("bert_base", "t4")) {
+    if (a.scope == WorkloadScope(*FindWorkload("bert_base"), "t4")) {
       EXPECT_NEAR(a.value / b.value, 1, 1e-12);
     }
   }
@@ -1400,7 +1401,7 @@ TEST(OnlineState, WritesEveryMemberOfARecord) {
   EXPECT_EQ(read.range.max_nodes, is.range.max_nodes);
   EXPECT_EQ(read.range.max_workers, is.range.max_workers);
   EXPECT_EQ(read.range.hosts_alone, is.range.hosts_alone);
-  const std::string scope = WorkloadScope("resnet50", "t4");
+  const std::string scope = WorkloadScope(*FindWorkload("resnet50"), "t4");
   ASSERT_NE(is.range.BatchesOf(scope)->min, is.range.BatchesOf(scope)->max);
   EXPECT_EQ(read.range.BatchesOf(scope)->min, is.range.BatchesOf(scope)->min);
   EXPECT_EQ(read.range.BatchesOf(scope)->max, is.range.BatchesOf(scope)->max);

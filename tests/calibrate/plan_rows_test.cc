@@ -16,6 +16,7 @@
 #include "calibrate/group_rows.h"
 #include "calibrate/parameter_layout.h"
 #include "data/io/machines.h"
+#include "data/values/workload_scope.h"
 #include "model/statistics/normal.h"
 #include "model/statistics/order_statistics.h"
 #include "predictor/predictor.h"
@@ -882,7 +883,7 @@ Plan Wide(int nodes) { return AllreducePlan(Placement(static_cast<std::size_t>(n
 
 const ParameterEstimate& Spread(const CalibrationOutcome& outcome) {
   const Calibration& calibration = *outcome.cluster.calibration;
-  const std::string scope = WorkloadScope("resnet50", kSyntheticDevice);
+  const std::string scope = WorkloadScope(*FindWorkload("resnet50"), kSyntheticDevice);
   const std::optional<int> at = calibration.Find(scope, "straggler_spread");
   return calibration.parameters[static_cast<std::size_t>(at.value())];
 }

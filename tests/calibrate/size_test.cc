@@ -52,7 +52,7 @@ TEST(Excerpts, ForecastAsTheWholeDoes) {
   for (const auto& [workload, described] : problem.workloads) {
     for (const char* device : {"t4", "v100"}) {
       SCOPED_TRACE(workload + " on " + device);
-      const Cluster part = excerpts.Of(workload, device);
+      const Cluster part = excerpts.Of(described, device);
       EXPECT_LT(part.calibration->parameters.size(), all);
       const auto forecast = [&](const Cluster& cluster) {
         Plan plan;

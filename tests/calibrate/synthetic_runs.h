@@ -25,6 +25,11 @@ namespace stepcast {
 
 inline constexpr const char* kSyntheticDevice = "t4";
 
+// Of a workload that is trained as is the default.
+inline std::string ScopeOfSynthetic(const std::string& workload) {
+  return kWorkloadScopePrefix + workload + " on " + kSyntheticDevice;
+}
+
 // Values that a cluster could have: each differs from its prior, by less than twice its spread.
 struct Truth {
   ClusterParameters<double> cluster = {};
@@ -42,7 +47,7 @@ struct Truth {
     };
     if (estimate.scope == kClusterScope) return find(kClusterParameterSpecs, cluster);
     for (const auto& [name, values] : workloads) {
-      if (estimate.scope == WorkloadScope(name, kSyntheticDevice)) {
+      if (estimate.scope == ScopeOfSynthetic(name)) {
         return find(kWorkloadParameterSpecs, values);
       }
     }
@@ -126,7 +131,7 @@ inline Cluster CalibratedCluster(const Truth& truth, double log_sd = 0.02) {
     add(kHostsScopePrefix + host, kComputeSlowdownSpec);
   }
   for (const auto& [name, values] : truth.workloads) {
-    const std::string scope = WorkloadScope(name, kSyntheticDevice);
+    const std::string scope = ScopeOfSynthetic(name);
     for (const ParameterSpec& spec : kWorkloadParameterSpecs) add(scope, spec);
     calibration.range.local_batch[scope] = {8, 64, 32};
   }

@@ -279,6 +279,20 @@ TEST(CapiWorkload, SaysHowItIsTrained) {
   EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "precision"), "bf16") << "as it was";
 }
 
+TEST(CapiWorkload, IsTrainedAsTheFittedRunsWere) {
+  const ClusterHandle cluster = FittedClusterHandle();
+  const WorkloadHandle handle = FindWorkloadHandle("resnet50");
+  const auto train = [&](char** error) {
+    return stepcast_workload_train_as_fitted(handle.get(), cluster.get(), error);
+  };
+  ASSERT_EQ(stepcast_workload_set_text(handle.get(), "precision", "bf16", nullptr), STEPCAST_OK);
+  EXPECT_EQ(train(nullptr), STEPCAST_OK);
+  EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "precision"), "fp32");
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "cluster is NULL", [&](char** error) {
+    return stepcast_workload_train_as_fitted(handle.get(), nullptr, error);
+  });
+}
+
 TEST(CapiWorkload, RefusesWhatIsNone) {
   stepcast_workload* made = nullptr;
   const auto totals = [&made](const char* name, int64_t parameters, int64_t bytes) {

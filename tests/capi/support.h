@@ -13,6 +13,7 @@
 #include <string>
 
 #include "data/io/machines.h"
+#include "data/values/workload_scope.h"
 #include "data/workloads/catalog.h"
 #include "predictor/compiled_plan.h"
 #include "predictor/predictor.h"
@@ -107,7 +108,7 @@ inline Cluster FittedCluster() {
   t4.memory_bandwidth = GigabytesPerSecond(320.0);
   cluster.device_facts = t4;
   Calibration calibration;
-  const std::string scope = WorkloadScope("resnet50", "t4");
+  const std::string scope = WorkloadScope(*FindWorkload("resnet50"), "t4");
   const auto add = [&](const std::string& of, const char* name, const char* unit, double value) {
     ParameterEstimate p;
     p.scope = of;

@@ -84,6 +84,37 @@ TEST(Calibrate, NetworksGoByTheirOwnNames) {
 
 // ---- Statements.
 
+// How the runs were trained is kept with what they say: asked for again, or not at all, it is
+// answered by them; another way is not.
+TEST(Calibrate, KeepsHowTheRunsWereTrained) {
+  const TempFolder folder;
+  const std::string runs = folder.Write("runs.csv", kHeader +
+                                                        "gpt2,rtx_4090,1,0,none,4,0.2\n"
+                                                        "gpt2,rtx_4090,1,0,none,8,0.35\n");
+  const std::string fitted = folder.Path("fitted.yaml");
+  const std::string cluster =
+      folder.Write("cluster.yaml",
+                   "name: c\ndevice: rtx_4090\nnodes: 2\ndevices_per_node: 2\n"
+                   "link: {bandwidth: 10 Gbit/s}\n");
+  const Json report = JsonOf({"calibrate", "--cluster", cluster, "--runs", runs, "--output", fitted,
+                              "--precision", "bf16", "--optimizer", "adam"});
+  EXPECT_NO_THROW(Parameter(report, "workload gpt2 (bf16, adam) on rtx_4090", "sample_time"));
+  const Words ask = {"predict",   "--cluster", fitted,          "--workload", "gpt2",
+                     "--workers", "1",         "--local-batch", "8"};
+  const Json silent = JsonOf(ask);
+  EXPECT_EQ(silent.at("compute_source"), "calibration");
+  EXPECT_NEAR(silent.at("step_time_s").get<double>() / 0.35, 1, 0.02);
+  EXPECT_EQ(JsonOf(ask + Words{"--precision", "bf16"}), silent);
+  const Json single = JsonOf(ask + Words{"--precision", "fp32"});
+  EXPECT_EQ(single.at("compute_source"), "calibration of it trained otherwise");
+  EXPECT_GT(single.at("step_time_s").get<double>(), 0.5);
+  const Json rows = JsonOf({"evaluate", "--cluster", fitted, "--runs", runs, "--rows"});
+  EXPECT_EQ(rows.at("rows").at(1).at("predicted_step_time_s"), silent.at("step_time_s"));
+  ExpectText({"predict", "--cluster", fitted, "--workload", "gpt2", "--workers", "1",
+              "--local-batch", "8", "--precision", "fp32"},
+             {"measured on rtx_4090 with precision bf16, not fp32: compute is taken from there"});
+}
+
 TEST(CalibrateStatements, AFixedValueStays) {
   const Json report = JsonOf(kCalibrate + Words{"--fix", "overlap_share=0.6; a trace of one step",
                                                 "--fix", "flow_bandwidth=5 Gbit/s"});

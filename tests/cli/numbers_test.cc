@@ -25,6 +25,7 @@
 #include "data/plan/fields.h"
 #include "data/record/point_samples.h"
 #include "data/values/names.h"
+#include "data/values/workload_scope.h"
 #include "data/workloads/catalog.h"
 #include "model/catalog/catalog.h"
 #include "model/compute/profiled_compute.h"
@@ -1389,7 +1390,7 @@ TEST(Numbers, DistancesAreDoublingsRoundedUp) {
           lab.folder.Write("fit.csv", RunsOf(lab.predictor, {{1}, {2}, {1, 1}}, {8, 16}, 1)),
           "--output", fitted});
   const CalibratedRange range = ReadCluster(fitted).calibration->range;
-  const auto batches = range.BatchesOf(WorkloadScope("vgg16", "t4"));
+  const auto batches = range.BatchesOf(WorkloadScope(*FindWorkload("vgg16"), "t4"));
   std::map<std::string, int> expected;
   const std::vector<Placement> placements = {{1}, {1, 1}, {1, 1, 1}, {2, 2, 2}, {2, 2, 2, 2, 2}};
   int between = 0;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "data/values/training_facts.h"
 #include "data/workloads/catalog.h"
 #include "model/compute/sheet_compute.h"
 #include "model/step/parameter_specs.h"
@@ -432,6 +433,91 @@ TEST(BeliefFromAnotherDevice, NamesAreWhole) {
   b.calibration.parameters[1].scope = "workload resnet501 on t4";
   const Belief belief(b.AsCluster(), Resnet50(), T4(), "t4");
   EXPECT_EQ(belief.compute(), ComputeBelief::kDataSheet);
+}
+
+// ---- From another way of training.
+
+// resnet50 was fitted on t4 in fp32, where the device is half as fast as its data sheet says.
+struct InFp32 {
+  InFp32() {
+    const auto add = [&](const char* name, double value) {
+      return b.Add("workload resnet50 on t4", name, value);
+    };
+    fixed = add("fixed_time", 11);
+    sample = add("sample_time", 9);
+    update = add("update_time", 4);
+    speed = b.Add("device t4", "device_speed", 0.5);
+    b.Covariance(fixed, fixed, 0.08);
+    b.Covariance(sample, sample, 0.01);
+    b.Covariance(update, update, 0.03);
+    b.Covariance(speed, speed, 0.07);
+    b.Covariance(fixed, sample, -0.004);
+  }
+  Builder b;
+  int fixed, sample, update, speed;
+};
+
+TEST(BeliefFromAnotherTraining, IsChangedAsTheDataSheetSays) {
+  const InFp32 known;
+  Workload half = Resnet50();
+  half.precision = Precision::kFp16;
+  const Belief belief(known.b.AsCluster(), half, T4(), "t4");
+  EXPECT_EQ(belief.compute(), ComputeBelief::kFromOtherTraining);
+  EXPECT_EQ(DescribeWorkload(belief.other_training().fitted), "resnet50");
+  EXPECT_TRUE(belief.other_training().by_sheet);
+  EXPECT_NEAR(Ms(belief.log_value(kSample)), 9 * SheetMs(half, T4()) / SheetMs(Resnet50(), T4()),
+              1e-9);
+  EXPECT_LT(SheetMs(half, T4()), 0.8 * SheetMs(Resnet50(), T4()));
+  EXPECT_NEAR(Ms(belief.log_value(kFixed)), 11, 1e-9) << "launches are as many";
+  EXPECT_NEAR(Ms(belief.log_value(kUpdate)), 4, 1e-9) << "parameters keep 32 bits";
+  const Eigen::MatrixXd& c = belief.log_covariance();
+  EXPECT_NEAR(c(kSample, kSample), 0.01 + 0.3 * 0.3, 1e-12) << "the device's speed is in both";
+  EXPECT_NEAR(c(kFixed, kSample), -0.004, 1e-12);
+  EXPECT_EQ(belief.origin(kSample), Origin::kTransferred);
+}
+
+TEST(BeliefFromAnotherTraining, AnOptimizerChangesTheUpdate) {
+  const InFp32 known;
+  Workload adam = Resnet50();
+  adam.optimizer = Optimizer::kAdam;
+  const Belief belief(known.b.AsCluster(), adam, T4(), "t4");
+  EXPECT_EQ(belief.compute(), ComputeBelief::kFromOtherTraining);
+  EXPECT_NEAR(Ms(belief.log_value(kSample)), 9, 1e-9);
+  const double ratio = MakeWorkloadPriors(adam, T4())[kUpdateTime].si /
+                       MakeWorkloadPriors(Resnet50(), T4())[kUpdateTime].si;
+  EXPECT_GT(ratio, 1.2);
+  EXPECT_NEAR(Ms(belief.log_value(kUpdate)), 4 * ratio, 1e-9);
+  EXPECT_NEAR(belief.log_covariance()(kSample, kSample), 0.01 + 0.15 * 0.15, 1e-12);
+}
+
+// Nothing tells what another precision brings where there is nothing to count.
+TEST(BeliefFromAnotherTraining, IsTakenAsItIsWithoutADataSheet) {
+  const InFp32 known;
+  Workload half = Resnet50();
+  half.precision = Precision::kFp16;
+  const Belief belief(known.b.AsCluster(), half, std::nullopt, "t4");
+  EXPECT_EQ(belief.compute(), ComputeBelief::kFromOtherTraining);
+  EXPECT_FALSE(belief.other_training().by_sheet);
+  EXPECT_NEAR(Ms(belief.log_value(kSample)), 9, 1e-9);
+  EXPECT_NEAR(belief.log_covariance()(kSample, kSample), 0.01 + 0.7 * 0.7, 1e-12);
+}
+
+TEST(BeliefFromAnotherTraining, TakesTheNearest) {
+  InFp32 known;
+  known.b.Add("workload resnet50 (fp16) on t4", "sample_time", 5);
+  known.b.Add("workload resnet50 (fp16, adam) on t4", "sample_time", 6);
+  Workload asked = Resnet50();
+  asked.optimizer = Optimizer::kSgd;
+  const auto from = [&] {
+    return DescribeWorkload(Belief(known.b.AsCluster(), asked, T4(), "t4").other_training().fitted);
+  };
+  EXPECT_EQ(from(), "resnet50");
+  asked.precision = Precision::kFp16;
+  EXPECT_EQ(from(), "resnet50 (fp16)");
+  asked.optimizer = Optimizer::kAdam;
+  EXPECT_EQ(Belief(known.b.AsCluster(), asked, T4(), "t4").compute(), ComputeBelief::kFitted);
+  asked.attention = AttentionForm::kFused;
+  EXPECT_EQ(from(), "resnet50 (fp16, adam)");
 }
 
 // ---- Covariances.

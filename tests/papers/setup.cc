@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "data/io/machines.h"
+#include "data/values/workload_scope.h"
 #include "data/workloads/catalog.h"
 #include "model/step/priors.h"
 
@@ -135,8 +136,8 @@ Cluster Setup::Calibrated() const {
   for (const auto& [key, value] : values_) {
     const ParameterSpec& spec = Spec(key);
     ParameterEstimate estimate;
-    estimate.scope =
-        key.workload.empty() ? kClusterScope : WorkloadScope(key.workload, cluster.device);
+    estimate.scope = key.workload.empty() ? kClusterScope
+                                          : WorkloadScope(workload(key.workload), cluster.device);
     estimate.name = spec.name;
     estimate.unit = spec.unit;
     estimate.value = estimate.prior_value = value;

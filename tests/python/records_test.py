@@ -77,6 +77,15 @@ class Records(unittest.TestCase):
         self.assertEqual(fused.attention, "fused")
         self.assertEqual(opt.replace(attention="fused"), fused)
         self.assertEqual(stepcast.parse_workload(fused.to_yaml()), fused)
+        runs = [stepcast.Run("resnet50", "t4", stepcast.Plan(workers=1, local_batch=b), 0.01 * b)
+                for b in (8, 16)]
+        fitted = stepcast.calibrate(stepcast.read_cluster("gce-t4"), runs,
+                                    workloads={"resnet50": mixed}).cluster
+        self.assertEqual(resnet.as_fitted(fitted), mixed)
+        self.assertEqual(opt.as_fitted(fitted), opt)
+        self.assertEqual(resnet.as_fitted(stepcast.read_cluster("gce-t4")), resnet)
+        self.assertEqual(stepcast.predict(fitted, mixed, workers=1, local_batch=8).compute_source,
+                         "calibration")
         for key, wrong, allowed in [("precision", "fp64", "fp32, tf32, fp16, bf16"),
                                     ("attention", "flash", "plain, fused"),
                                     ("optimizer", "lion", "sgd, momentum, adam")]:

@@ -15,6 +15,7 @@
 
 #include "data/io/compute_profile_file.h"
 #include "data/io/machines.h"
+#include "data/values/workload_scope.h"
 #include "data/workloads/catalog.h"
 #include "model/compute/profiled_compute.h"
 #include "predictor/compiled_plan.h"
@@ -147,8 +148,7 @@ inline void Shake(Calibration* calibration, Draw* draw) {
 }
 
 // What the calibration knows of its first workload is said of this one on this device.
-inline void SayOf(const std::string& workload, const std::string& device,
-                  Calibration* calibration) {
+inline void SayOf(const Workload& workload, const std::string& device, Calibration* calibration) {
   std::string old;
   const std::string scope = WorkloadScope(workload, device);
   for (ParameterEstimate& estimate : calibration->parameters) {
@@ -203,7 +203,7 @@ inline Place DrawPlace(const Shipped& shipped, Draw* draw) {
     if (draw->Chance(0.8)) Shake(&*cluster.calibration, draw);
     const bool only_fitted = place.workload.layers.empty() || !has_sheet();
     if (only_fitted || draw->Chance(0.5)) {
-      SayOf(place.workload.name, place.device, &*cluster.calibration);
+      SayOf(place.workload, place.device, &*cluster.calibration);
     }
   } else if (draw->Chance(0.3)) {
     cluster.hosts.clear();

@@ -1,0 +1,39 @@
+// What a calibration knows of a workload belongs to one device and one way of training it: in
+// another precision it is another computation.
+#ifndef STEPCAST_DATA_VALUES_WORKLOAD_SCOPE_H_
+#define STEPCAST_DATA_VALUES_WORKLOAD_SCOPE_H_
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/record/calibration.h"
+#include "data/record/workload.h"
+#include "data/values/training_facts.h"
+
+namespace stepcast {
+
+// "workload gpt2 (fp16, adam) on rtx_4090"; up to the device's name where that is empty.
+std::string WorkloadScope(const Workload& workload, const std::string& device);
+
+// Whether a scope is of the workload of that name, however it was trained and wherever.
+bool IsOfWorkload(std::string_view scope, std::string_view name);
+
+// "gpt2" of such a scope; empty of another.
+std::string WorkloadOfScope(std::string_view scope);
+
+// The ways of training in which `calibration` has fitted the workload of that name on the device,
+// on any where that is empty: each as a workload without layers.
+std::vector<Workload> FittedTrainings(const Calibration& calibration, const std::string& name,
+                                      const std::string& device);
+
+// What is not stated of how the workload is trained becomes what the fitted runs say, where these
+// were all trained in one way, or those that were trained as stated. Without `is_stated` none is.
+void TrainAsFitted(const Calibration& calibration,
+                   const std::function<bool(const TrainingFact& fact)>& is_stated,
+                   Workload* workload);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_VALUES_WORKLOAD_SCOPE_H_

@@ -1,0 +1,114 @@
+// What a calibration knows belongs to a workload as it was trained.
+#include "data/values/workload_scope.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace stepcast {
+namespace {
+
+Workload Gpt2(Precision precision = Precision::kFp32, Optimizer optimizer = Optimizer::kMomentum,
+              AttentionForm attention = AttentionForm::kPlain) {
+  Workload workload;
+  workload.name = "gpt2";
+  workload.precision = precision;
+  workload.optimizer = optimizer;
+  workload.attention = attention;
+  return workload;
+}
+
+Calibration FittedTo(const std::vector<std::string>& scopes) {
+  Calibration calibration;
+  for (const std::string& scope : scopes) {
+    ParameterEstimate e;
+    e.scope = scope;
+    e.name = "sample_time";
+    calibration.parameters.push_back(e);
+  }
+  return calibration;
+}
+
+TEST(WorkloadScope, SaysHowItIsTrainedWhereThatIsNotTheDefault) {
+  EXPECT_EQ(WorkloadScope(Gpt2(), "t4"), "workload gpt2 on t4");
+  EXPECT_EQ(WorkloadScope(Gpt2(Precision::kBf16), "t4"), "workload gpt2 (bf16) on t4");
+  EXPECT_EQ(WorkloadScope(Gpt2(Precision::kFp16, Optimizer::kAdam, AttentionForm::kFused), ""),
+            "workload gpt2 (fp16, adam, fused) on ");
+}
+
+// Else two ways of training had one scope.
+TEST(WorkloadScope, NoTwoFactsShareAWord) {
+  std::set<std::string> words;
+  std::size_t count = 0;
+  for (const TrainingFact& fact : TrainingFacts()) {
+    count += fact.words.names.size();
+    words.insert(fact.words.names.begin(), fact.words.names.end());
+  }
+  EXPECT_EQ(words.size(), count);
+}
+
+TEST(WorkloadScope, NamesAreWhole) {
+  EXPECT_TRUE(IsOfWorkload("workload gpt2 on t4", "gpt2"));
+  EXPECT_TRUE(IsOfWorkload("workload gpt2 (fp16) on t4", "gpt2"));
+  EXPECT_FALSE(IsOfWorkload("workload gpt2_medium on t4", "gpt2"));
+  EXPECT_FALSE(IsOfWorkload("workload gpt2", "gpt2"));
+  EXPECT_FALSE(IsOfWorkload("device gpt2 on t4", "gpt2"));
+  EXPECT_EQ(WorkloadOfScope("workload gpt2 (fp16, adam) on t4"), "gpt2");
+  EXPECT_EQ(WorkloadOfScope("workload resnet50 on t4"), "resnet50");
+  EXPECT_EQ(WorkloadOfScope("device t4"), "");
+}
+
+TEST(FittedTrainings, AreThoseOfTheWorkloadOnTheDevice) {
+  const Calibration c =
+      FittedTo({"cluster", "workload gpt2 on t4", "workload gpt2 (bf16, adam) on t4",
+                "workload gpt2 (fp16) on v100", "workload gpt2_medium (tf32) on t4"});
+  const auto scopes = [&](const std::string& name, const std::string& device) {
+    std::set<std::string> all;
+    for (const Workload& w : FittedTrainings(c, name, device)) all.insert(WorkloadScope(w, "x"));
+    return all;
+  };
+  EXPECT_EQ(scopes("gpt2", "t4"),
+            (std::set<std::string>{"workload gpt2 on x", "workload gpt2 (bf16, adam) on x"}));
+  EXPECT_EQ(scopes("gpt2", "v100"), (std::set<std::string>{"workload gpt2 (fp16) on x"}));
+  EXPECT_EQ(scopes("gpt2", "").size(), 3U);
+  EXPECT_TRUE(scopes("gpt2", "t").empty());
+  EXPECT_TRUE(scopes("gpt", "t4").empty());
+}
+
+TEST(TrainAsFitted, FollowsTheRunsInWhatNobodyStates) {
+  const Calibration c = FittedTo({"workload gpt2 (bf16, adam) on t4"});
+  Workload workload = Gpt2(Precision::kFp16);
+  TrainAsFitted(c, {}, &workload);
+  EXPECT_EQ(DescribeWorkload(workload), "gpt2 (bf16, adam)");
+
+  const auto stated = [](const std::string& key) {
+    return [key](const TrainingFact& fact) { return key == fact.key; };
+  };
+  workload = Gpt2(Precision::kBf16);
+  TrainAsFitted(c, stated("precision"), &workload);
+  EXPECT_EQ(DescribeWorkload(workload), "gpt2 (bf16, adam)");
+  workload = Gpt2(Precision::kFp16);
+  TrainAsFitted(c, stated("precision"), &workload);
+  EXPECT_EQ(DescribeWorkload(workload), "gpt2 (fp16, adam)") << "the optimizer is not asked about";
+}
+
+TEST(TrainAsFitted, DoesNotChooseBetweenTwo) {
+  const Calibration c = FittedTo({"workload gpt2 (bf16) on t4", "workload gpt2 (fp16) on v100"});
+  Workload workload = Gpt2(Precision::kTf32);
+  TrainAsFitted(c, {}, &workload);
+  EXPECT_EQ(DescribeWorkload(workload), "gpt2 (tf32)");
+  workload.precision = Precision::kFp16;
+  TrainAsFitted(
+      FittedTo({"workload gpt2 (fp16, adam) on v100", "workload gpt2 (bf16) on t4"}),
+      [](const TrainingFact& fact) { return std::string("precision") == fact.key; }, &workload);
+  EXPECT_EQ(DescribeWorkload(workload), "gpt2 (fp16, adam)") << "but for what is stated";
+  Workload other = Gpt2(Precision::kTf32);
+  other.name = "bert_base";
+  TrainAsFitted(c, {}, &other);
+  EXPECT_EQ(DescribeWorkload(other), "bert_base (tf32)");
+}
+
+}  // namespace
+}  // namespace stepcast
