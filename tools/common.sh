@@ -4,7 +4,7 @@
 
 build_packages=(g++ cmake ninja-build libceres-dev libeigen3-dev libboost-program-options-dev
   libyaml-cpp-dev nlohmann-json3-dev rapidjson-dev libfmt-dev libdnnl-dev libonnx-dev
-  libprotobuf-dev libpcap-dev libgloo-dev libopenmpi-dev)
+  libprotobuf-dev libpcap-dev libre2-dev libgloo-dev libopenmpi-dev)
 # shellcheck disable=SC2034  # for those who source this file
 test_packages=("${build_packages[@]}" libgtest-dev librapidcheck-dev libbenchmark-dev
   python3-torch python3-dev python3-numpy pybind11-dev libgrpc++-dev protobuf-compiler

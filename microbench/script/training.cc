@@ -19,6 +19,7 @@
 
 #include "data/io/training_steps_file.h"
 #include "data/record/input_error.h"
+#include "data/values/size_limits.h"
 #include "microbench/script/spawn.h"
 
 namespace stepcast::script {
@@ -122,7 +123,7 @@ class Process {
   std::vector<pid_t> before_;
 };
 
-// The lines of what a command prints, however it comes.
+// The lines of what a command prints, however it comes; of a long one, the beginning.
 class Lines {
  public:
   template <class Take>
@@ -130,7 +131,7 @@ class Lines {
     for (const char c : bytes) {
       // A progress bar writes its line anew.
       if (c != '\n' && c != '\r') {
-        if (line_.size() < kMost) line_ += c;
+        if (line_.size() < kLongestLogLine) line_ += c;
       } else if (!line_.empty()) {
         Finish(take);
       }
@@ -143,7 +144,6 @@ class Lines {
   }
 
  private:
-  static constexpr std::size_t kMost = 2 * StepPattern::kLongestLine;
   std::string line_;
 };
 

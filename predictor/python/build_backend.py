@@ -6,7 +6,7 @@ Ninja or pybind11 is asked of pip. Settings (pip install
 
     build-dir=DIR           keeps the build tree there, so that the next build is short
     cmake.define.NAME=VALUE a cache variable, like cmake.define.STEPCAST_BUILD_CALIBRATE=ON, which
-                            adds stepcast.calibrate and needs Ceres and Boost.Program_options
+                            adds stepcast.calibrate and needs Ceres, Boost.Program_options and RE2
 """
 
 import base64

@@ -98,6 +98,8 @@ TEST(ImportLogsCli, APatternThatFindsNothingIsToldSo) {
               {"own.log:2: --pattern: '6,500' is no time of a step", "allowed: a group"});
   ExpectError({"import", "steps", path, "--pattern", "tps=(?<per_s>[0-9.,]+)"},
               {"own.log: --pattern: matches none of 3 lines"});
+  ExpectError({"import", "steps", path, "--pattern", "(.)\\1(?<s>[0-9])"},
+              {"--pattern: '(.)\\1(?<s>[0-9])' refers back to a group", "RE2", "allowed: what"});
 }
 
 TEST(ImportLogsCli, WhatALogLeavesOpenIsAsked) {

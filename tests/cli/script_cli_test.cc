@@ -288,6 +288,8 @@ TEST_F(ScriptCli, WhatIsWrongIsSaid) {
   ExpectError({"probe", "script", wanted_}, {"COMMAND: is required"});
   ExpectError(Probe(kPattern, {"sh", "{worker}"}), {"'{worker}' stands for nothing", "{workers}"});
   ExpectError(Probe({"--pattern", "[0-9]+"}, {"true"}), {"--pattern", "has no named group"});
+  ExpectError(Probe({"--pattern", "(?<ms>[0-9]+)(?= ms)"}, {"true"}),
+              {"--pattern: '(?<ms>[0-9]+)(?= ms)' looks around", "RE2", "allowed: what stands"});
   ExpectError(Probe({"--steps", "2"}, {"true"}), {"--steps: '2'"});
   ExpectError(Probe({"--flows", "2"}, {"true"}), {"--flows: has no meaning for script"});
   ExpectError({"probe", "network", "--hosts", "a,b", "--steps", "9"},

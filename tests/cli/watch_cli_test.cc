@@ -266,6 +266,7 @@ TEST(WatchCli, APatternTellsStepsOfAnyLog) {
   EXPECT_NE(of_apart({}).find("(--tells)"), std::string::npos) << of_apart({});
   EXPECT_EQ(of_apart({"--tells", "steps"}).find("scatter less"), std::string::npos);
   refused("done in (?<ms>[0-9.]+) s", "own.log: --pattern: matches none of 60 lines");
+  refused("(?<ms>[0-9]{400})", "--pattern: '(?<ms>[0-9]{400})' makes too many instructions of RE2");
   refused("(?<ms>done)", "own.log:1: --pattern: 'done' is no time of a step");
 }
 
