@@ -70,7 +70,7 @@ Layer TakeLayer(YamlSection* section, std::size_t index, std::size_t* tensors) {
     }
     layer.causal = *found == 1;
     if (layer.causal && layer.kind != LayerKind::kAttention) {
-      throw InputError(section->PlaceOf("causal"), *causal, "is of attention's scores alone",
+      throw InputError(section->PlaceOf("causal"), *causal, "is of attention alone",
                        "no, or a layer of kind attention");
     }
   }

@@ -4,8 +4,8 @@
 // `trainable_parameters` (default: all of `parameters`), how it is trained, by the keys of
 // data/values/training_facts.h, and `layers`, in forward order, each with `kind`, and optionally
 // `name`, `tensors` (parameter count of each), `statistics`, `forward_flop` and `activation_bytes`
-// for one sample, `operation`, and `causal` of attention's scores. Where layers are given the
-// totals must agree with them.
+// for one sample, `operation`, and `causal` of attention. Where layers are given the totals must
+// agree with them.
 #ifndef STEPCAST_DATA_IO_WORKLOAD_FILE_H_
 #define STEPCAST_DATA_IO_WORKLOAD_FILE_H_
 

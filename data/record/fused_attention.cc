@@ -41,8 +41,10 @@ std::optional<LayerAsRun> FusedFrom(const std::vector<Layer>& layers, std::size_
       *sums != BatchedProductOp{scores->count, scores->rows, scores->depth, scores->columns}) {
     return std::nullopt;
   }
-  return LayerAsRun{at, FusedAttention{scores->count, scores->rows, scores->columns, scores->depth,
-                                       layers[first].causal}};
+  bool causal = false;
+  for (std::size_t i = first; i <= at; ++i) causal = causal || layers[i].causal;
+  return LayerAsRun{
+      at, FusedAttention{scores->count, scores->rows, scores->columns, scores->depth, causal}};
 }
 
 }  // namespace

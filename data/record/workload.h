@@ -48,8 +48,8 @@ struct Layer {
   DataSize<> activation_bytes;
   // The layer's computation in full; none where a file does not say.
   Operation operation;
-  // Of attention's scores: a mask hides from each position what comes later. A kernel that fuses
-  // attention leaves that half out, all others compute it.
+  // Of attention, on any of its products: a mask hides from each position what comes later. A
+  // kernel that fuses attention leaves that half out, all others compute it.
   bool causal = false;
   // Measured time of the backward pass on the device at hand; zero: not measured. Gradients are
   // ready in proportion to these times or, where no layer has one, to the forward work.

@@ -135,6 +135,23 @@ TEST(LayersAsRun, AMaskMayStandBetween) {
   EXPECT_EQ(AllFused(causal), std::vector<FusedAttention>(1, {2, 5, 7, 3, true}));
 }
 
+// The mask hides as much of the sums as of the scores: either product may tell of it, or both.
+TEST(LayersAsRun, EitherProductTellsOfTheMask) {
+  for (const std::size_t product : {0U, 3U}) {
+    Workload causal = Written();
+    causal.layers[product].causal = true;
+    EXPECT_EQ(AllFused(causal), std::vector<FusedAttention>(1, {2, 5, 7, 3, true})) << product;
+  }
+  Workload both = Written();
+  both.layers[0].causal = both.layers[3].causal = true;
+  EXPECT_EQ(AllFused(both), std::vector<FusedAttention>(1, {2, 5, 7, 3, true}));
+  // What another layer says is not this attention's.
+  Workload behind = Written();
+  behind.layers.push_back(LayerOf(LayerKind::kAttention, BatchedProductOp{1, 1, 1, 1}));
+  behind.layers.back().causal = true;
+  EXPECT_EQ(AllFused(behind), std::vector<FusedAttention>(1, {2, 5, 7, 3, false}));
+}
+
 // Other lengths, another function, something trained, a product that is no attention, a file that
 // breaks off, a copy, a sum and a softmax of something else.
 TEST(LayersAsRun, WhatIsNoAttentionRunsByItself) {

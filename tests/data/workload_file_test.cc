@@ -123,7 +123,7 @@ TEST(WorkloadFile, ScoresMayBeCausal) {
   EXPECT_TRUE(Says(ErrorOf([&] { with("kind: attention, causal: maybe"); }),
                    "causal: 'maybe' is neither; allowed: no, yes"));
   EXPECT_TRUE(Says(ErrorOf([&] { with("kind: dense, causal: yes"); }),
-                   "causal: 'yes' is of attention's scores alone"));
+                   "causal: 'yes' is of attention alone"));
 }
 
 TEST(WorkloadFile, ABareMessageHasNoCompute) {
