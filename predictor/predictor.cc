@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "data/plan/check.h"
-#include "data/record/fused_attention.h"
 #include "data/record/host_texts.h"
 #include "data/record/input_error.h"
 #include "data/record/link_path.h"
@@ -121,7 +120,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
     memory_bandwidth_ = facts->memory_bandwidth;
     lacks_peak_ = !HasPeak(*facts, workload_.precision);
   }
-  fuses_attention_ = workload_.attention == AttentionForm::kFused && HasFusableAttention(workload_);
+  if (workload_.attention == AttentionForm::kFused) attention_ = CountAttentionLayers(workload_);
   if (cluster_.calibration) {
     calibrated_batches_ = cluster_.calibration->range.BatchesOf(WorkloadScope(workload_, device_));
     const std::vector<ParameterEstimate>& parameters = cluster_.calibration->parameters;
@@ -697,11 +696,17 @@ std::string KindOfFlag(const std::string& flag) {
 }
 
 void Predictor::AddTrainingFlags(std::vector<std::string>* flags) const {
-  if (workload_.attention == AttentionForm::kFused && !fuses_attention_) {
+  const auto [attention_layers, fusable] = attention_;
+  if (workload_.attention == AttentionForm::kFused && fusable == 0) {
     flags->push_back(fmt::format(
         "attention of {} is said to be fused, and none of its layers is such attention: nothing "
         "changes",
         workload_.name));
+  } else if (fusable < attention_layers) {
+    flags->push_back(fmt::format(
+        "attention of {} is said to be fused, and {} of its {} layers of attention are such: the "
+        "others run one by one",
+        workload_.name, fusable, attention_layers));
   }
   if (compute_source_ == ComputeSource::kFromOtherTraining) {
     const Belief::OtherTraining& there = belief_.other_training();

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "data/record/fused_attention.h"
 #include "data/record/machine.h"
 #include "data/record/workload.h"
 #include "model/step/belief.h"
@@ -104,7 +105,7 @@ class Predictor {
   std::optional<DataSize<>> device_memory_;
   std::optional<DataRate<>> memory_bandwidth_;
   bool lacks_peak_ = false;                         // its data sheet, at the workload's precision
-  bool fuses_attention_ = false;                    // of some of the workload's layers
+  AttentionLayers attention_;                       // of a workload that has it fused
   std::shared_ptr<const ProfiledCompute> profile_;  // null where something else is believed
   Belief belief_;
   ComputeSource compute_source_ = ComputeSource::kDataSheet;

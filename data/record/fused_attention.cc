@@ -47,6 +47,17 @@ std::optional<LayerAsRun> FusedFrom(const std::vector<Layer>& layers, std::size_
       at, FusedAttention{scores->count, scores->rows, scores->columns, scores->depth, causal}};
 }
 
+std::vector<LayerAsRun> RunOf(const std::vector<Layer>& layers, bool fuses) {
+  std::vector<LayerAsRun> run;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    std::optional<LayerAsRun> fused;
+    if (fuses) fused = FusedFrom(layers, i);
+    run.push_back(fused.value_or(LayerAsRun{i, std::nullopt}));
+    i = run.back().index;
+  }
+  return run;
+}
+
 }  // namespace
 
 OperationCounts CountAttention(const FusedAttention& attention, TrainingPass pass) {
@@ -63,21 +74,20 @@ OperationCounts CountAttention(const FusedAttention& attention, TrainingPass pas
 }
 
 std::vector<LayerAsRun> LayersAsRun(const Workload& workload) {
-  std::vector<LayerAsRun> run;
-  for (std::size_t i = 0; i < workload.layers.size(); ++i) {
-    std::optional<LayerAsRun> fused;
-    if (workload.attention == AttentionForm::kFused) fused = FusedFrom(workload.layers, i);
-    run.push_back(fused.value_or(LayerAsRun{i, std::nullopt}));
-    i = run.back().index;
-  }
-  return run;
+  return RunOf(workload.layers, workload.attention == AttentionForm::kFused);
 }
 
-bool HasFusableAttention(const Workload& workload) {
-  for (std::size_t i = 0; i < workload.layers.size(); ++i) {
-    if (FusedFrom(workload.layers, i)) return true;
+AttentionLayers CountAttentionLayers(const Workload& workload) {
+  AttentionLayers count;
+  std::size_t i = 0;
+  for (const LayerAsRun& run : RunOf(workload.layers, true)) {
+    for (; i <= run.index; ++i) {
+      if (workload.layers[i].kind != LayerKind::kAttention) continue;
+      ++count.all;
+      if (run.fused) ++count.fusable;
+    }
   }
-  return false;
+  return count;
 }
 
 }  // namespace stepcast

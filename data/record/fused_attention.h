@@ -47,8 +47,13 @@ struct LayerAsRun {
 // mask or a drop-out between them or not. Any other layer runs by itself.
 std::vector<LayerAsRun> LayersAsRun(const Workload& workload);
 
-// Whether any of its layers are attention that one kernel does, or would do if it were fused.
-bool HasFusableAttention(const Workload& workload);
+// Layers of kind attention, and those of them that one kernel does, or would do if attention were
+// fused.
+struct AttentionLayers {
+  int all = 0;
+  int fusable = 0;
+};
+AttentionLayers CountAttentionLayers(const Workload& workload);
 
 }  // namespace stepcast
 

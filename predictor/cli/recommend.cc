@@ -286,7 +286,8 @@ std::string NothingFitsText(const RecommendOutcome& outcome, const Plan& plan, c
     smaller.emplace_back("--try-shard optimizer,gradients,parameters");
   }
   if (!HasSixteenBits(target.workload.precision)) smaller.emplace_back("--precision bf16");
-  if (target.workload.attention == AttentionForm::kPlain && HasFusableAttention(target.workload)) {
+  if (target.workload.attention == AttentionForm::kPlain &&
+      CountAttentionLayers(target.workload).fusable > 0) {
     smaller.emplace_back("--attention fused");
   }
   if (outcome.out_of_memory > 0 && !smaller.empty()) {

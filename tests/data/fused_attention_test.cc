@@ -121,8 +121,25 @@ Workload Written() {
 TEST(LayersAsRun, WhatIsPlainMayBeFused) {
   Workload plain = Written();
   plain.attention = AttentionForm::kPlain;
-  EXPECT_TRUE(HasFusableAttention(plain));
-  EXPECT_FALSE(HasFusableAttention(FindWorkload("resnet50").value()));
+  EXPECT_EQ(CountAttentionLayers(plain).fusable, 2);
+  EXPECT_EQ(CountAttentionLayers(FindWorkload("resnet50").value()).all, 0);
+}
+
+// Two products of each of 12 blocks; all of the catalogue's attention is of that form.
+TEST(CountAttentionLayers, OfThoseThatFuseAndAll) {
+  EXPECT_EQ(CountAttentionLayers(FindWorkload("bert_base").value()).all, 24);
+  for (const std::string& name : WorkloadNames()) {
+    const AttentionLayers count = CountAttentionLayers(FindWorkload(name).value());
+    EXPECT_EQ(count.fusable, count.all) << name;
+  }
+  // A block, a product by itself and a block whose sums are of other lengths.
+  Workload workload = Written();
+  workload.layers.push_back(LayerOf(LayerKind::kAttention, BatchedProductOp{1, 9, 9, 9}));
+  const std::vector<Layer> block = Written().layers;
+  workload.layers.insert(workload.layers.end(), block.begin(), block.end());
+  workload.layers.back().operation = BatchedProductOp{2, 5, 4, 7};
+  EXPECT_EQ(CountAttentionLayers(workload).all, 5);
+  EXPECT_EQ(CountAttentionLayers(workload).fusable, 2);
 }
 
 TEST(LayersAsRun, AMaskMayStandBetween) {
@@ -170,7 +187,7 @@ TEST(LayersAsRun, WhatIsNoAttentionRunsByItself) {
   for (std::size_t i = 0; i < others.size(); ++i) {
     EXPECT_TRUE(AllFused(others[i]).empty()) << i;
     EXPECT_EQ(LayersAsRun(others[i]).size(), others[i].layers.size()) << i;
-    EXPECT_FALSE(HasFusableAttention(others[i])) << i;
+    EXPECT_EQ(CountAttentionLayers(others[i]).fusable, 0) << i;
   }
 }
 

@@ -435,6 +435,15 @@ TEST(Flags, AttentionThatIsFusedInNameAlone) {
   EXPECT_TRUE(HasFlag(fused("resnet50", SyntheticCluster()), kNone));
   const Prediction bert = fused("bert_base", SyntheticCluster());
   EXPECT_FALSE(HasFlag(bert, "is said to be fused"));
+  // One of its 12 blocks multiplies something else.
+  Workload in_part = *FindWorkload("bert_base");
+  in_part.attention = AttentionForm::kFused;
+  for (Layer& layer : in_part.layers) {
+    if (layer.name == "layer.0.attention.scores") layer.operation = BatchedProductOp{1, 1, 1, 1};
+  }
+  EXPECT_TRUE(HasFlag(Predictor(SyntheticCluster(), in_part, T4()).Predict(plan),
+                      "attention of bert_base is said to be fused, and 22 of its 24 layers of "
+                      "attention are such: the others run one by one"));
   const Prediction plain =
       Predictor(SyntheticCluster(), *FindWorkload("bert_base"), T4()).Predict(plan);
   EXPECT_LT(bert.step_time, plain.step_time);
