@@ -879,8 +879,99 @@ class Writer {
     return true;
   }
 
+  // Whether a value is a number, or one number throughout, as low as 16 bits hide scores with.
+  bool Hides(int value) const {
+    constexpr double kHidden = -1e4;
+    if (value < 0) return false;
+    const auto is_low = [](const OnnxData& data) {
+      return !data.values.empty() && std::all_of(data.values.begin(), data.values.end(),
+                                                 [](double one) { return one <= kHidden; });
+    };
+    if (Value(value).data) return is_low(*Value(value).data);
+    if (Value(value).producer < 0) return false;
+    const OnnxNode& node = g_.nodes[static_cast<std::size_t>(Value(value).producer)];
+    if (node.op == "Expand") {
+      const int one = node.input(0);
+      return one >= 0 && Value(one).data && is_low(*Value(one).data);
+    }
+    const auto fill = node.attributes.find("value");
+    if (node.op != "ConstantOfShape" || fill == node.attributes.end()) return false;
+    const auto* data = std::get_if<OnnxData>(&fill->second);
+    return data != nullptr && is_low(*data);
+  }
+  bool IsNumber(int value) const {
+    return value >= 0 && Value(value).dims && OnnxElements(*Value(value).dims) == 1;
+  }
+
+  // A table of which Trilu has cut one half off, at its diagonal, and what became of the halves.
+  struct CutTable {
+    bool is_cut = false;
+    bool hides = false;  // one of them is as low as hides scores
+  };
+  CutTable CutOf(int value) const {
+    constexpr int kMostSteps = 32;  // a mask is made in a handful
+    static const std::set<std::string> kViews = {"Cast",    "Expand",    "Identity",
+                                                 "Reshape", "Unsqueeze", "Squeeze"};
+    static const std::set<std::string> kWithNumbers = {"Equal", "Mul", "Not", "Sub", "Where"};
+    CutTable cut;
+    for (int i = 0; i < kMostSteps && value >= 0 && Value(value).producer >= 0; ++i) {
+      const OnnxNode& node = g_.nodes[static_cast<std::size_t>(Value(value).producer)];
+      if (node.op == "Trilu") {
+        const std::optional<OnnxDims> diagonal = g_.KnownIntegers(node.input(1), 1);
+        if (node.input(1) >= 0 && (!diagonal || diagonal->size() != 1)) return {};
+        cut.is_cut = !diagonal || (diagonal->front() >= -1 && diagonal->front() <= 1);
+        cut.hides = cut.hides || Hides(node.input(0));
+        return cut;
+      }
+      if (kViews.count(node.op) > 0) {
+        value = node.input(0);
+        continue;
+      }
+      if (kWithNumbers.count(node.op) == 0) return {};
+      value = -1;
+      for (const int input : node.inputs) {
+        if (IsNumber(input)) {
+          cut.hides = cut.hides || Hides(input);
+        } else if (value >= 0) {
+          return {};
+        } else {
+          value = input;
+        }
+      }
+    }
+    return {};
+  }
+
+  // Notes on the product that makes attention's scores that a mask hides one half of them: added to
+  // them, or choosing among them. Which half is all the same.
+  void NoteMask(const OnnxNode& node) {
+    if (node.inputs.size() != (node.op == "Where" ? 3U : 2U)) return;
+    if (node.op != "Add" && node.op != "Where") return;
+    const std::size_t first = node.op == "Where" ? 1 : 0;
+    for (const std::size_t slot : {first, first + 1}) {
+      const int scores = node.inputs[slot];
+      const int other = node.inputs[2 * first + 1 - slot];
+      if (scores < 0 || layer_of_[static_cast<std::size_t>(scores)] < 0) continue;
+      Layer& layer =
+          out_.layers[static_cast<std::size_t>(layer_of_[static_cast<std::size_t>(scores)])];
+      const auto* product = std::get_if<BatchedProductOp>(&layer.operation);
+      if (layer.kind != LayerKind::kAttention || product == nullptr) continue;
+      if (product->rows != product->columns) continue;
+      const int mask = node.op == "Where" ? node.inputs[0] : other;
+      const std::optional<OnnxDims>& dims = g_.DimsOf(mask);
+      if (!dims || dims->size() < 2 || dims->back() != product->columns ||
+          (*dims)[dims->size() - 2] != product->rows) {
+        continue;
+      }
+      const CutTable cut = CutOf(mask);
+      const bool hides = node.op == "Where" ? IsNumber(other) && Hides(other) : cut.hides;
+      if (cut.is_cut && hides) layer.causal = true;
+    }
+  }
+
   void Elementwise(const OnnxNode& node) {
     if (Folds(node)) return;
+    NoteMask(node);
     const int output = node.outputs[0];
     const OnnxDims& dims = Dims(node, output);
     const std::int64_t elements = Elements(node, output);

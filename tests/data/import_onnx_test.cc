@@ -5,12 +5,14 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "data/io/workload_file.h"
+#include "data/record/fused_attention.h"
 #include "data/workloads/catalog.h"
 #include "tests/support/input_error.h"
 #include "tests/support/onnx_model.h"
@@ -208,6 +210,68 @@ TEST(ImportOnnx, ATransformerBlockIsThatOfTheCatalogue) {
     ASSERT_EQ(layers.size(), 20U);
     for (std::size_t i = 0; i < layers.size(); ++i) ExpectSameLayer(layers[i], bert.at(i));
   }
+}
+
+// Attention of 2 heads over 6 tokens of 4 features, whose scores are what `masked` makes of them.
+bool IsCausal(const std::function<std::string(Model*, const std::string& scores)>& masked) {
+  Model m(14);
+  const std::string x = m.Linear(m.Input("x", {"batch", "2", "6", "4"}), "fc", 4, 4);
+  const std::string turned = m.Node("Transpose", {x}, Model::Ints{"perm", {0, 1, 3, 2}});
+  const std::string scores = m.Node("Mul", {m.Node("MatMul", {x, turned}), m.Scalar(0.5F)});
+  m.Integers("table", {6, 6});
+  m.Output(m.Node("MatMul", {m.Node("Softmax", {masked(&m, scores)}), x}));
+  Workload w = Import(m);
+  int products = 0;
+  for (const Layer& layer : w.layers) products += layer.kind == LayerKind::kAttention ? 1 : 0;
+  EXPECT_EQ(products, 2);
+  w.attention = AttentionForm::kFused;
+  bool causal = false;
+  for (const LayerAsRun& run : LayersAsRun(w)) {
+    if (run.fused) causal = run.fused->causal;
+  }
+  return causal;
+}
+
+// As PyTorch writes is_causal of scaled_dot_product_attention, and a mask of its own by torch.triu.
+TEST(ImportOnnx, AMaskThatTriluCutsIsCausal) {
+  const float low = -std::numeric_limits<float>::infinity();
+  const auto ones = [](Model* m) { return m->Node("Expand", {m->Scalar(1), "table"}); };
+  const auto lower = [&](Model* m) { return m->Node("Trilu", {ones(m)}, Model::Int{"upper", 0}); };
+  const auto added = [&](float hidden) {
+    return IsCausal([&](Model* m, const std::string& scores) {
+      const std::string above = m->Node("Equal", {lower(m), m->Scalar(0)});
+      return m->Node("Add", {scores, m->Node("Where", {above, m->Scalar(hidden), m->Scalar(0)})});
+    });
+  };
+  EXPECT_TRUE(added(low));
+  EXPECT_TRUE(added(-10000));
+  EXPECT_FALSE(added(-1)) << "a bias";
+  const auto filled = [&](std::int64_t diagonal) {
+    return IsCausal([&](Model* m, const std::string& scores) {
+      const std::string mask =
+          m->Node("Trilu", {m->Node("Expand", {m->Scalar(low), "table"}), m->Index(diagonal)});
+      return m->Node("Add", {m->Node("Unsqueeze", {mask, m->Integers("axes", {0, 1})}), scores});
+    });
+  };
+  EXPECT_TRUE(filled(1));
+  EXPECT_FALSE(filled(3)) << "a window";
+  const auto chosen = [&](float hidden) {
+    return IsCausal([&](Model* m, const std::string& scores) {
+      const std::string seen = m->Node("Cast", {lower(m)}, Model::Int{"to", 9});
+      return m->Node("Where", {seen, scores, m->Scalar(hidden)});
+    });
+  };
+  EXPECT_TRUE(chosen(low));
+  EXPECT_FALSE(chosen(0));
+  // What nothing has cut, what is two tables at once, and no mask.
+  EXPECT_FALSE(IsCausal([&](Model* m, const std::string& scores) {
+    return m->Node("Add", {scores, m->Node("Expand", {m->Scalar(low), "table"})});
+  }));
+  EXPECT_FALSE(IsCausal([&](Model* m, const std::string& scores) {
+    const std::string either = m->Node("Mul", {lower(m), ones(m)});
+    return m->Node("Add", {scores, m->Node("Mul", {either, m->Scalar(low)})});
+  }));
+  EXPECT_FALSE(IsCausal([](Model*, const std::string& scores) { return scores; }));
 }
 
 // Tensors, work and output as NetworkBuilder counts them.
