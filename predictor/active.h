@@ -12,8 +12,8 @@ namespace stepcast {
 // links to servers are told apart from it.
 struct Predictor::Active {
   PlanParameters values;
-  Belief::AtHosts hosts;  // positions in the belief
-  double share_log_sd;    // of the share that is reached of stated rates
+  Belief::AtHosts hosts;    // positions in the belief
+  double share_log_sd = 0;  // of the share that is reached of stated rates
 
   StepTime<double> Evaluate(const StepFacts& facts) const {
     return EvaluateStep(facts, values.cluster, values.workload);

@@ -153,8 +153,8 @@ StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* 
   if (!has_default) {
     buckets = std::make_shared<const std::vector<Bucket>>(gradients_->MessagesOf(plan));
   }
-  StepFacts facts = MakeStepFacts(cluster_, plan, workload_, std::move(buckets), memory_bandwidth_,
-                                  shards_.get());
+  StepFacts facts =
+      MakeStepFacts(cluster_, plan, workload_, buckets, memory_bandwidth_, shards_.get());
   if (profile_) facts.compute_shape = profile_->ShapeAt(plan.local_batch);
   // Which algorithm is the fastest does not depend on samples that hold up all of them.
   const std::optional<SampleRate<>> input_rate = std::exchange(facts.input_rate, std::nullopt);
@@ -230,7 +230,9 @@ StepTerms<double> Predictor::Terms(const Plan& plan, Strategy* algorithm) const 
 
 double Predictor::Active::LogSd(const PlanGradient& gradient, const Belief& belief) const {
   // A plan depends on half of the columns, or less.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): as many are set as are read
   std::array<double, kPlanColumns> slopes;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): as many are set as are read
   std::array<Eigen::Index, kPlanColumns> positions;
   std::size_t count = 0;
   for (int i = 0; i < kShareColumn; ++i) {

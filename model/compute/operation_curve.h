@@ -282,6 +282,7 @@ class OperationCurve {
     const T rate = Rate(2 * count * m * n * k, efficiency);
     const T bandwidth = p_[kProductBandwidth] * sheet_.bytes_per_s;
     const T memory = Seen(bytes) / bandwidth;
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): the first of the parts sets each
     std::array<T, kTiles.size()> times;
     for (std::size_t i = 0; i < kTiles.size(); ++i) {
       const auto& [rows, columns] = kTiles[i];

@@ -302,8 +302,8 @@ std::string DescribeLink(const LinkFacts& link) {
   if (link.loss_burst) {
     facts.push_back(fmt::format("{} of it at once", FormatDuration(*link.loss_burst)));
   }
-  if (link.congestion_control) facts.push_back(NameOf(*link.congestion_control));
-  if (link.transport) facts.push_back(NameOf(*link.transport));
+  if (link.congestion_control) facts.emplace_back(NameOf(*link.congestion_control));
+  if (link.transport) facts.emplace_back(NameOf(*link.transport));
   if (link.others.value_or(0) > 0) {
     facts.push_back(fmt::format("shared with {:.3g} others", *link.others));
   }

@@ -101,7 +101,7 @@ class Evaluation {
 
     void Add(const Run& run, const Answer& predicted);
   };
-  static Score ScoreOf(const Errors& errors);
+  static Score ScoreOf(const Errors& all);
 
   // Predicts plans of one workload on one device. Runs repeat plans: so many answers are
   // remembered.

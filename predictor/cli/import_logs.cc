@@ -132,7 +132,10 @@ int DeliverLink(const Arguments& args, const std::vector<LinkFile>& files) {
   Json all_flags = Json::array();
   Json unknown = Json::array();
   std::map<std::string, std::string> stated;  // facts, by the file that states them
-  for (const auto& [path, log] : files) {
+  for (const LinkFile& link_file : files) {
+    // clang 14 lets no lambda have a part of a binding.
+    const std::string& path = link_file.path;
+    const LinkLog& log = link_file.log;
     const std::string file = FileName(path);
     LinkFacts::ForEach([&](const char* name, auto fact) {
       if (!(log.link.*fact)) return;

@@ -38,6 +38,7 @@ struct alignas(64) Exchange {
   // The end of the synchronisation, from the start of a backward pass.
   double EndOf(double backward_s) const {
     // Of values at hand g++ takes the larger without a jump.
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): the loop sets it
     std::array<double, kFewLines> few;
     for (std::size_t k = 0; k < kFewLines; ++k) few[k] = lines[k].At(backward_s);
     double end = std::max(std::max(few[0], few[1]), std::max(few[2], few[3]));
