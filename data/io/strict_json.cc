@@ -57,26 +57,37 @@ class StrictForm : public nlohmann::json_sax<json> {
   std::vector<std::set<std::string>> keys_;  // of what is open, the outermost first
 };
 
-}  // namespace
-
 // In two passes: a callback of json::parse would look at all that an object has so far, at each
 // object within it.
-json ParseStrictJson(std::string_view text, int deepest, const InputPlace& place,
-                     const std::string& allowed) {
+template <class Parsed>
+Parsed ParseInForm(std::string_view text, int deepest, const InputPlace& place,
+                   const std::string& allowed) {
   const auto fail = [&](const char* problem) {
     throw InputError(place, Shortened(text, 40), problem, allowed);
   };
   StrictForm form(deepest, place);
-  json parsed;
+  Parsed parsed;
   if (!json::sax_parse(text, &form)) {
     fail(form.is_too_deep() ? "is nested too deeply" : "is not JSON");
   }
   try {
-    parsed = json::parse(text);
+    parsed = Parsed::parse(text);
   } catch (const json::exception&) {
     fail("is not JSON");
   }
   return parsed;
+}
+
+}  // namespace
+
+json ParseStrictJson(std::string_view text, int deepest, const InputPlace& place,
+                     const std::string& allowed) {
+  return ParseInForm<json>(text, deepest, place, allowed);
+}
+
+nlohmann::ordered_json ParseStrictJsonInOrder(std::string_view text, int deepest,
+                                              const InputPlace& place, const std::string& allowed) {
+  return ParseInForm<nlohmann::ordered_json>(text, deepest, place, allowed);
 }
 
 }  // namespace stepcast

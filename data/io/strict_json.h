@@ -15,6 +15,10 @@ namespace stepcast {
 // has a key twice; `allowed` says what should be there.
 nlohmann::json ParseStrictJson(std::string_view text, int deepest, const InputPlace& place,
                                const std::string& allowed);
+// The same; objects have their keys in the order of the text. They should be few: the time is that
+// of the square of an object's keys.
+nlohmann::ordered_json ParseStrictJsonInOrder(std::string_view text, int deepest,
+                                              const InputPlace& place, const std::string& allowed);
 
 }  // namespace stepcast
 

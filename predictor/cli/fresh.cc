@@ -376,11 +376,10 @@ class Way {
     constexpr int kDeepest = 64;
     const std::string text = ReadTextFile(path, kLargestAnswer);
     try {
-      ParseStrictJson(text, kDeepest, {path, 0, ""}, "");
+      return ParseStrictJsonInOrder(text, kDeepest, {path, 0, ""}, "");
     } catch (const InputError&) {
       return {};
     }
-    return Json::parse(text);
   }
   void KeepStamp(const std::string& name, const std::string& stamp) {
     done_[name] = stamp;

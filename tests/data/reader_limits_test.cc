@@ -229,5 +229,17 @@ TEST(ReaderLimits, ManyObjectsWithinOneTakeNoTime) {
   ParseStrictJson(R"([{"b": 1}, {"b": 2}, {"c": {"b": 3}, "b": 4}])", 3, {"a.json", 1, ""}, "");
 }
 
+TEST(ReaderLimits, JsonInItsOrderIsReadAsStrictly) {
+  const auto in_order = [](const std::string& text) {
+    return ParseStrictJsonInOrder(text, 2, {"a.json", 1, ""}, "an answer").dump();
+  };
+  const std::string text = R"({"z":1,"a":{"y":2,"b":3}})";
+  EXPECT_EQ(in_order(text), text);
+  EXPECT_EQ(ParseStrictJson(text, 2, {"a.json", 1, ""}, "").dump(), R"({"a":{"b":3,"y":2},"z":1})");
+  EXPECT_TRUE(Says(ErrorOf([&] { in_order("[[[]]]"); }), "'[[[]]]' is nested too deeply"));
+  EXPECT_TRUE(Says(ErrorOf([&] { in_order(R"({"b": 1, "b": 2})"); }), "b: is given twice"));
+  EXPECT_TRUE(Says(ErrorOf([&] { in_order("{"); }), "is not JSON; allowed: an answer"));
+}
+
 }  // namespace
 }  // namespace stepcast
