@@ -12,6 +12,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "calibrate/host_findings.h"
+#include "calibrate/text.h"
 #include "data/plan/key.h"
 #include "data/values/names.h"
 #include "data/values/suggest.h"
@@ -84,8 +86,11 @@ void AddEdges(const Calibration& calibration, std::vector<std::string>* caveats)
 }
 
 // Fitted links that are surely not what the cluster file says of them.
-void AddLinks(const Cluster& cluster, const Calibration& calibration,
+void AddLinks(const CalibrationProblem& problem, const Calibration& calibration,
               std::vector<std::string>* caveats) {
+  const Cluster& cluster = problem.cluster;
+  const auto below = FindLinksBelowStated(calibration, cluster, problem.runs);
+  bool surely_below = false;
   const std::string name(kClusterParameterSpecs[kLinkBandwidth].name);
   for (const ParameterEstimate& p : calibration.parameters) {
     if (p.name != name) continue;
@@ -96,10 +101,19 @@ void AddLinks(const Cluster& cluster, const Calibration& calibration,
     if (!own && !cluster.link.bandwidth) continue;
     const bool slower = p.high < kLeastShare * p.prior_value;
     if (!slower && p.low <= kMostShare * p.prior_value) continue;
+    if (slower && below && !hosts.empty()) {
+      surely_below = true;
+      continue;
+    }
     caveats->push_back(name + " of " + p.scope + " is " + Rounded(p.value) + " " + p.unit +
                        ", where the cluster file says " + Rounded(p.prior_value) +
                        (slower ? ": look at the cable, the port and who else uses it"
                                : ": no link is faster than its port"));
+  }
+  if (surely_below) {
+    caveats->push_back(name + " of all hosts that the runs tell of is " + RateText(below->fastest) +
+                       " or less, where the cluster file says " + RateText(below->stated) +
+                       ": is that the rate of these links?");
   }
 }
 
@@ -243,7 +257,7 @@ std::vector<std::string> Caveats(const CalibrationProblem& problem,
   AddRepeats(problem.runs, &caveats);
   AddStrangers(problem, &caveats);
   AddEdges(calibration, &caveats);
-  AddLinks(problem.cluster, calibration, &caveats);
+  AddLinks(problem, calibration, &caveats);
   const bool any = std::any_of(
       calibration.parameters.begin(), calibration.parameters.end(), [](const ParameterEstimate& p) {
         return p.decided_by == DecidedBy::kData || p.decided_by == DecidedBy::kBoth;

@@ -1,6 +1,7 @@
 #include "calibrate/host_findings.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "calibrate/text.h"
 #include "data/record/host_texts.h"
@@ -14,6 +15,31 @@ namespace {
 constexpr double kContradicts = 1.25;  // a port whose hosts carry so much more is misstated
 
 constexpr double kNear = 1.5;  // links that differ by less are alike
+
+// Libraries reach as little as 0.57 of a line (docs/explanation/step-model.md).
+constexpr double kWellBelow = 2;
+
+constexpr double kAsMuch = 1.01;  // what a fit leaves where it was
+
+std::vector<const ParameterEstimate*> HostLinks(const Calibration& calibration) {
+  std::vector<const ParameterEstimate*> links;
+  for (const ParameterEstimate& p : calibration.parameters) {
+    const bool is_link = p.name == kClusterParameterSpecs[kLinkBandwidth].name;
+    if (is_link && !HostsOfScope(p.scope).empty()) links.push_back(&p);
+  }
+  std::sort(links.begin(), links.end(),
+            [](const auto* a, const auto* b) { return a->value < b->value; });
+  return links;
+}
+
+std::string BelowText(const LinksBelowStated& below) {
+  const std::string slowest = RateText(below.slowest);
+  const std::string fastest = RateText(below.fastest);
+  return "No run between hosts reaches the " + RateText(below.stated) +
+         " that the cluster file says: each has a link of " + ListedNames(below.hosts, "or") +
+         ", fitted at " + (slowest == fastest ? slowest : slowest + " to " + fastest) +
+         ". No host stands out: correct the rate, or look at what all links share.";
+}
 
 // Whether the link is about the port that the cluster file states.
 bool IsAsStated(const ParameterEstimate& p, const Cluster& cluster) {
@@ -36,7 +62,7 @@ std::string LinkFinding(const ParameterEstimate& p, DataRate<> fastest, const Cl
   if (port && GigabitsPerSecond(p.low) > *port * kContradicts) {
     text += std::string(several ? " carry" : " carries") + " more than the port of " +
             RateText(*port) + " that the cluster file states: correct it.";
-  } else if (port && Max(rate, NominalRate(rate)) > *port) {
+  } else if (port && Max(rate * kAsMuch, NominalRate(rate)) > *port) {
     text += std::string(several ? " sit on ports" : " sits on a port") + " of " + RateText(*port) +
             ", and the runs show nothing slower.";
   } else {
@@ -68,16 +94,51 @@ std::optional<DataRate<>> PortOf(const Cluster& cluster, const std::string& scop
   return slowest;
 }
 
-std::vector<std::string> HostFindings(const Calibration& calibration, const Cluster& cluster) {
-  std::vector<const ParameterEstimate*> links;
+std::optional<LinksBelowStated> FindLinksBelowStated(const Calibration& calibration,
+                                                     const Cluster& cluster,
+                                                     const std::vector<Run>& runs) {
+  LinksBelowStated below;
+  int known = 0;
+  for (const ParameterEstimate* p : HostLinks(calibration)) {
+    if (p->decided_by == DecidedBy::kPrior) continue;
+    const std::optional<DataRate<>> port = PortOf(cluster, p->scope);
+    const DataRate<> rate = GigabitsPerSecond(p->value);
+    if (!port || rate * kWellBelow >= *port) return std::nullopt;
+    if (known++ == 0) {
+      below.slowest = rate;
+      below.stated = *port;
+    }
+    if (*port != below.stated || rate > below.slowest * kNear) return std::nullopt;
+    below.fastest = rate;
+    for (std::string& host : HostsOfScope(p->scope)) below.hosts.push_back(std::move(host));
+  }
+  if (known < 2) return std::nullopt;
+  std::sort(below.hosts.begin(), below.hosts.end());
+  const auto is_below = [&](const std::string& host) {
+    return std::binary_search(below.hosts.begin(), below.hosts.end(), host);
+  };
+  bool any = false;
+  for (const Run& run : runs) {
+    const std::vector<std::string>& hosts = run.plan.hosts;
+    if (run.plan.nodes() < 2 || !TraitsOf(run.plan.strategy).exchanges || hosts.empty()) continue;
+    if (std::none_of(hosts.begin(), hosts.end(), is_below)) return std::nullopt;
+    any = true;
+  }
+  if (!any) return std::nullopt;
+  return below;
+}
+
+std::vector<std::string> HostFindings(const Calibration& calibration, const Cluster& cluster,
+                                      const std::vector<Run>& runs) {
   std::vector<std::string> findings;
   for (const ParameterEstimate& p : calibration.parameters) {
     if (p.name == kComputeSlowdownSpec.name) findings.push_back(ComputeText(p) + ".");
-    const bool is_link = p.name == kClusterParameterSpecs[kLinkBandwidth].name;
-    if (is_link && !HostsOfScope(p.scope).empty()) links.push_back(&p);
   }
-  std::sort(links.begin(), links.end(),
-            [](const auto* a, const auto* b) { return a->value < b->value; });
+  if (const auto below = FindLinksBelowStated(calibration, cluster, runs)) {
+    findings.push_back(BelowText(*below));
+    return findings;
+  }
+  std::vector<const ParameterEstimate*> links = HostLinks(calibration);
   const DataRate<> fastest = GigabitsPerSecond(links.empty() ? 0 : links.back()->value);
   // Many that are as stated are told together.
   const auto stated =

@@ -26,7 +26,10 @@ void PrintFit(const Fit& fit, const std::string& output, bool all) {
   std::string out = Heading(FitTitle(fit), style);
   const auto note = [&](const std::string& text) { out += NoteLine(text, style, width); };
   for (const std::string& text : FitNotes(fit)) note(text);
-  for (const std::string& text : HostFindings(fit.calibration(), fit.problem.cluster)) note(text);
+  const CalibrationProblem& problem = fit.problem;
+  for (const std::string& text : HostFindings(fit.calibration(), problem.cluster, problem.runs)) {
+    note(text);
+  }
   for (const std::string& text : EarlierNotes(fit)) note(text);
   for (const std::string& caveat : fit.caveats) out += FlagLine(caveat, style, width);
   int hidden = 0;

@@ -351,7 +351,7 @@ Json FitJson(const Fit& fit) {
                                   {"prior_source", p.prior_source},
                                   {"decided_by", kDecidedByNames[static_cast<int>(p.decided_by)]}});
   }
-  json["findings"] = HostFindings(calibration, problem.cluster);
+  json["findings"] = HostFindings(calibration, problem.cluster, problem.runs);
   json["flags"] = fit.caveats;
   for (const Suspect& suspect : fit.suspects) {
     const Run& run = problem.runs[suspect.run];

@@ -220,7 +220,7 @@ constexpr const char* kScoresMean =
 void AddLinks(const CalibrationReport& report, HtmlPage* page) {
   page->Section("Links");
   const std::vector<std::string> findings =
-      HostFindings(report.fit.calibration(), report.fit.problem.cluster);
+      HostFindings(report.fit.calibration(), report.fit.problem.cluster, report.fit.problem.runs);
   if (findings.empty()) {
     page->Paragraph("The runs name no hosts, so that all links are taken to be alike.");
   }

@@ -139,6 +139,40 @@ TEST(Caveats, TheSpeedOfADeviceHasARangeToo) {
   EXPECT_EQ(of(50).at(0).rfind("device_speed of device t4 stands at the edge", 0), 0U);
 }
 
+// Two hosts at 5 of 50 Gbit/s: each is told of, but where no run is without them it is the rate
+// that the cluster file says.
+TEST(Caveats, LinksThatAreAllSlowerThanStatedAreToldTogether) {
+  const auto links = [](const std::vector<std::string>& hosts) {
+    return After([&](Case* its) {
+      its->problem.cluster.link.bandwidth = GigabitsPerSecond(50.0);
+      for (stepcast::Run& run : its->problem.runs) {
+        if (run.plan.nodes() > 1) run.plan.hosts = hosts;
+      }
+      for (const char* scope : {"hosts n1", "hosts n2"}) {
+        ParameterEstimate p;
+        p.scope = scope;
+        p.name = "link_bandwidth";
+        p.unit = "Gbit/s";
+        p.value = 5.5;
+        p.low = 5.3;
+        p.high = 5.7;
+        p.prior_value = 50;
+        p.decided_by = DecidedBy::kData;
+        its->calibration().parameters.push_back(p);
+      }
+    });
+  };
+  const char* const each =
+      " is 5.5 Gbit/s, where the cluster file says 50: look at the cable, the port and who else "
+      "uses it";
+  EXPECT_EQ(links({"n3", "n4", "n5"}),
+            Sentences({std::string("link_bandwidth of hosts n1") + each,
+                       std::string("link_bandwidth of hosts n2") + each}));
+  EXPECT_EQ(links({"n1", "n2", "n3"}),
+            Sentences({"link_bandwidth of all hosts that the runs tell of is 5.5 Gbit/s or less, "
+                       "where the cluster file says 50 Gbit/s: is that the rate of these links?"}));
+}
+
 // Whoever fixes a value at the edge of its range knows that it is there.
 TEST(Caveats, WhatWasStatedMayStandAtTheEdge) {
   EXPECT_EQ(After([](Case* its) {

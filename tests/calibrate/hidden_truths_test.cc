@@ -247,8 +247,10 @@ Score CalibrateHidden(const std::string& what, const Truth& truth, const MakeCam
   Score score;
   for (int seed = 0; seed < Seeds(); ++seed) {
     const auto at = static_cast<std::uint64_t>(seed);
-    const Cluster cluster = Calibrated(campaign(truth, 100 + at));
-    const std::vector<std::string> findings = HostFindings(*cluster.calibration, Described());
+    const SyntheticProblem fitted = campaign(truth, 100 + at);
+    const Cluster cluster = Calibrated(fitted);
+    const std::vector<std::string> findings =
+        HostFindings(*cluster.calibration, Described(), fitted.problem().runs);
     ++score.of;
     if (is_cause(findings)) {
       ++score.named;

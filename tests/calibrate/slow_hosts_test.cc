@@ -83,7 +83,7 @@ TEST(SlowHosts, OneMeasuredAloneTwiceIsFound) {
       EXPECT_GE(slow.front()->high, factor);
       EXPECT_EQ(slow.front()->runs, 2);
       EXPECT_EQ(slow.front()->runs_nearer, 2);
-      const std::string finding = HostFindings(*cluster.calibration, cluster).front();
+      const std::string finding = HostFindings(*cluster.calibration, cluster, {}).front();
       EXPECT_EQ(finding.find("n3 computes "), 0U) << finding;
       EXPECT_NE(finding.find(" times slower (2 of 2 runs)."), std::string::npos) << finding;
     }
@@ -317,7 +317,7 @@ ParameterEstimate FittedLink(const std::string& scope, double gbit, int runs) {
 TEST(HostFindings, DoubtWhatOneRunShows) {
   const auto findings = [](const std::string& scope, double gbit, int runs) {
     return HostFindings(
-        FittedLinks({FittedLink(scope, gbit, runs), FittedLink("hosts n1+n2", 9.5, 0)}), {});
+        FittedLinks({FittedLink(scope, gbit, runs), FittedLink("hosts n1+n2", 9.5, 0)}), {}, {});
   };
   EXPECT_EQ(findings("hosts n6+n8", 0.95, 2),
             (std::vector<std::string>{
@@ -330,6 +330,69 @@ TEST(HostFindings, DoubtWhatOneRunShows) {
             "alone shows it, which something else may have slowed.");
   EXPECT_EQ(findings("hosts n6", 7, 1).front().find("One run"), std::string::npos)
       << "as fast as others: nothing to doubt";
+}
+
+// All pairs of three hosts at 5 of 50 Gbit/s: two links explain them, and the third is whatever is
+// stated. None of the hosts is to blame.
+TEST(HostFindings, BlameNoHostWhereAllLinksAreSlower) {
+  Cluster cluster;
+  cluster.link.bandwidth = GigabitsPerSecond(50.0);
+  ParameterEstimate hidden = FittedLink("hosts n3", 50, 0);
+  hidden.decided_by = DecidedBy::kPrior;
+  const auto between = [](const std::vector<std::string>& hosts) {
+    stepcast::Run run;
+    run.plan.strategy = Strategy::kAllreduce;
+    run.plan.placement.assign(hosts.size(), 1);
+    run.plan.hosts = hosts;
+    return run;
+  };
+  const std::vector<stepcast::Run> pairs = {between({"n1", "n2"}), between({"n1", "n3"}),
+                                            between({"n2", "n3"}), between({"n3"})};
+  const Calibration all =
+      FittedLinks({FittedLink("hosts n2", 5.4, 4), FittedLink("hosts n1", 5.5, 4), hidden});
+  EXPECT_EQ(HostFindings(all, cluster, pairs),
+            (std::vector<std::string>{
+                "No run between hosts reaches the 50 Gbit/s that the cluster file says: each has a "
+                "link of n1 or n2, fitted at 5.4 Gbit/s to 5.5 Gbit/s. No host stands out: correct "
+                "the rate, or look at what all links share."}));
+  const auto blames = [&](const Calibration& calibration, const Cluster& stated,
+                          const std::vector<stepcast::Run>& runs) {
+    return !FindLinksBelowStated(calibration, stated, runs) &&
+           HostFindings(calibration, stated, runs).front().find(" sits on a link of about ") !=
+               std::string::npos;
+  };
+  EXPECT_FALSE(blames(all, cluster, pairs));
+  EXPECT_FALSE(FindLinksBelowStated(all, cluster, {})) << "no run tells";
+  // Hosts beside them whose pair reaches its rate, a link that does, and one that is slower than
+  // all others.
+  std::vector<stepcast::Run> others = pairs;
+  others.push_back(between({"n3", "n4"}));
+  EXPECT_TRUE(blames(all, cluster, others));
+  EXPECT_TRUE(
+      blames(FittedLinks({FittedLink("hosts n2", 5.4, 4), FittedLink("hosts n1", 48, 4), hidden}),
+             cluster, pairs));
+  EXPECT_TRUE(
+      blames(FittedLinks({FittedLink("hosts n2", 5.4, 4), FittedLink("hosts n1", 0.9, 4), hidden}),
+             cluster, pairs));
+  EXPECT_TRUE(blames(FittedLinks({FittedLink("hosts n2", 5.4, 4), hidden}), cluster, pairs));
+  // Each by a port of its own: they are told by that.
+  Host own;
+  own.name = "n1";
+  own.link.bandwidth = GigabitsPerSecond(25.0);
+  cluster.hosts = {own};
+  EXPECT_TRUE(blames(all, cluster, pairs));
+  EXPECT_TRUE(blames(all, {}, pairs)) << "nobody states a rate";
+}
+
+// A link that was left at its port's rate has just that.
+TEST(HostFindings, TellOfAPortWhatNoRunTells) {
+  Cluster cluster;
+  cluster.link.bandwidth = GigabitsPerSecond(50.0);
+  ParameterEstimate left = FittedLink("hosts n3", 49.9, 0);
+  left.decided_by = DecidedBy::kPrior;
+  EXPECT_EQ(HostFindings(FittedLinks({left}), cluster, {}).front(),
+            "n3 sits on a port of 50 Gbit/s, and the runs show nothing slower. The runs hardly "
+            "tell.");
 }
 
 // Sizes of messages between the same hosts are one run of a benchmark; steps of a job are each one.
@@ -384,7 +447,7 @@ TEST(HostFindings, NameNoRateBeyondThePort) {
     p.decided_by = DecidedBy::kData;
     Calibration calibration;
     calibration.parameters = {p};
-    return HostFindings(calibration, cluster).front();
+    return HostFindings(calibration, cluster, {}).front();
   };
   EXPECT_EQ(finding("hosts a+b", 17, 9),
             "a and b sit on ports of 10 Gbit/s, and the runs show nothing slower.");
