@@ -127,9 +127,11 @@ OperationCounts CountOne(const ElementwiseOp& o, TrainingPass pass) {
   const double elements = static_cast<double>(o.channels) * static_cast<double>(o.positions);
   const double other = o.broadcast ? static_cast<double>(o.channels) : elements;
   const bool product_rule = pass == TrainingPass::kBackward && o.kind == ElementwiseKind::kMultiply;
-  // dz y and dz x, of three read and two written; a sum's fork adds two gradients up, a broadcast
-  // sum has one to add up over positions.
-  if (product_rule) return {2 * elements, 3 * elements + 2 * other, 0};
+  // dz y and dz x, each of two read and one written; where y is broadcast, dz x is of all positions
+  // and another pass adds it up. A sum's fork adds two gradients up, a broadcast sum has one to add
+  // up over positions.
+  if (product_rule && o.broadcast) return {3 * elements, 6 * elements + 2 * other, 0};
+  if (product_rule) return {2 * elements, 6 * elements, 0};
   if (pass == TrainingPass::kBackward && o.broadcast) return {elements, elements + other, 0};
   return {elements, 2 * elements + other, 0};
 }

@@ -103,7 +103,11 @@ TEST(OperationCounts, ElementByElement) {
   ExpectCounts(Backward(sum), 36, 108, 0);
   const ElementwiseOp product{ElementwiseKind::kMultiply, 4, 9, true};
   ExpectCounts(Forward(product), 36, 72 + 4, 0);
-  ExpectCounts(Backward(product), 72, 108 + 8, 0);
+  // Two products, of which one is written and read again to be added up over the positions.
+  ExpectCounts(Backward(product), 108, 216 + 8, 0);
+  const ElementwiseOp gate{ElementwiseKind::kMultiply, 4, 9};
+  ExpectCounts(Forward(gate), 36, 108, 0);
+  ExpectCounts(Backward(gate), 72, 216, 0);
   ExpectCounts(Forward(CopyOp{50}), 0, 100, 0);
   ExpectCounts(Backward(CopyOp{50}), 0, 100, 0);
 }
