@@ -6,6 +6,7 @@
 
 #include "model/catalog/catalog.h"
 #include "model/compute/profiled_compute.h"
+#include "model/step/belief.h"
 #include "model/step/explainer.h"
 #include "model/step/parameter_specs.h"
 #include "predictor/active.h"
@@ -44,20 +45,20 @@ Explanation Predictor::Explain(const Plan& plan) const {
     const bool of_layers =
         profile_ && column >= kWorkloadColumn && column < kLinkColumn && name != "straggler_spread";
     parameters.push_back(
-        {{name, std::exp(belief_.log_value(position)) / spec.si_per_unit, std::string(spec.unit)},
-         std::sqrt(belief_.log_covariance()(position, position)),
+        {{name, std::exp(belief_->log_value(position)) / spec.si_per_unit, std::string(spec.unit)},
+         std::sqrt(belief_->log_covariance()(position, position)),
          elasticity,
-         belief_.origin(position),
+         belief_->origin(position),
          std::string(spec.meaning),
          of_layers ? "its layers, measured on " + profile_->device() : std::string(spec.source)});
   };
   for (int column = 0; column < kLinkColumn; ++column) {
-    const ParameterSpec& spec = belief_.SpecOf(column);
+    const ParameterSpec& spec = belief_->SpecOf(column);
     add(spec, std::string(spec.name), column);
   }
-  add(belief_.SpecOf(kLinkBandwidth), "link_bandwidth of the slowest node", kLinkColumn);
+  add(belief_->SpecOf(kLinkBandwidth), "link_bandwidth of the slowest node", kLinkColumn);
   if (active.hosts.slowdown) {
-    add(kComputeSlowdownSpec, belief_.NameOf(*active.hosts.slowdown), kSlowdownColumn);
+    add(kComputeSlowdownSpec, belief_->NameOf(*active.hosts.slowdown), kSlowdownColumn);
   }
 
   // The facts that the plan and the cluster file state are no parameters: by one-sided differences.
@@ -83,7 +84,7 @@ Explanation Predictor::Explain(const Plan& plan) const {
     if (now.bandwidth) {
       stated((whose + " bandwidth").c_str(), RateValue("", *now.bandwidth), "line rate, each way",
              [link](double f, StepFacts* x) { (x->*link).bandwidth = *(x->*link).bandwidth * f; },
-             belief_.StatedShareLogSd(now, {}));
+             belief_->StatedShareLogSd(now, {}));
     }
     if (now.rtt && now.rtt->si() > 0) {
       stated((whose + " round trip").c_str(), TimeValue("", *now.rtt), "round-trip time",

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "data/plan/check.h"
+#include "data/record/fused_attention.h"
 #include "data/record/host_texts.h"
 #include "data/record/input_error.h"
 #include "data/record/link_path.h"
@@ -29,6 +30,7 @@
 #include "model/memory/memory.h"
 #include "model/network/sharing.h"
 #include "model/statistics/normal.h"
+#include "model/step/belief.h"
 #include "model/step/believed_model.h"
 #include "model/step/discrepancy.h"
 #include "model/step/parameter_specs.h"
@@ -107,8 +109,8 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
       workload_(WithBackwardTimes(std::move(workload), profile.get())),
       device_(DeviceName(cluster_, facts, device)),
       profile_(std::move(profile)),
-      belief_(cluster_, workload_, facts, device_, profile_.get()),
-      compute_source_(SourceOf(belief_.compute())),
+      belief_(std::make_shared<const Belief>(cluster_, workload_, facts, device_, profile_.get())),
+      compute_source_(SourceOf(belief_->compute())),
       gradients_(std::make_shared<const GradientOrder>(workload_)),
       shards_(std::make_shared<const ShardsOfPlans>()),
       default_buckets_(
@@ -120,7 +122,11 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
     memory_bandwidth_ = facts->memory_bandwidth;
     lacks_peak_ = !HasPeak(*facts, workload_.precision);
   }
-  if (workload_.attention == AttentionForm::kFused) attention_ = CountAttentionLayers(workload_);
+  if (workload_.attention == AttentionForm::kFused) {
+    const AttentionLayers attention = CountAttentionLayers(workload_);
+    attention_layers_ = attention.all;
+    fusable_layers_ = attention.fusable;
+  }
   if (cluster_.calibration) {
     calibrated_batches_ = cluster_.calibration->range.BatchesOf(WorkloadScope(workload_, device_));
     const std::vector<ParameterEstimate>& parameters = cluster_.calibration->parameters;
@@ -137,13 +143,13 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
   activations_ = std::make_shared<const Activations>(activations);
   if (compute_source_ != ComputeSource::kProfile) profile_.reset();
   if (workload_.communication_only) compute_source_ = ComputeSource::kNone;
-  CheckDeviceIsKnown(belief_, workload_, cluster_, facts, device_);
+  CheckDeviceIsKnown(*belief_, workload_, cluster_, facts, device_);
 }
 
 Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
-  const Belief::AtHosts hosts = belief_.SlowestOf(plan);
+  const Belief::AtHosts hosts = belief_->SlowestOf(plan);
   const LinkFacts of_servers = plan.has_server_link() ? ServerLinkOf(cluster_, plan) : LinkFacts();
-  return {belief_.ParametersAt(hosts), hosts, belief_.StatedShareLogSd(plan.link, of_servers)};
+  return {belief_->ParametersAt(hosts), hosts, belief_->StatedShareLogSd(plan.link, of_servers)};
 }
 
 StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* why) const {
@@ -273,8 +279,8 @@ void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const Plan
   const Duration<> shown = step.exposed() + step.straggler_wait;
   // How much worse the profile knows this batch than the one that the parameters stand for.
   const double profile_log_sd = profile_ ? profile_->ExtraLogSd(plan.local_batch) : 0;
-  prediction->parameter_log_sd = active.LogSd(answer.log_step_gradient, belief_);
-  prediction->scatter_log_sd = belief_.ScatterOf(facts, shown / prediction->step_time);
+  prediction->parameter_log_sd = active.LogSd(answer.log_step_gradient, *belief_);
+  prediction->scatter_log_sd = belief_->ScatterOf(facts, shown / prediction->step_time);
   prediction->discrepancy_log_sd = std::hypot(
       profile_log_sd, cluster_.calibration
                           ? Discrepancy(plan, cluster_.calibration->range, calibrated_batches_)
@@ -282,13 +288,13 @@ void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const Plan
   prediction->log_sd = std::hypot(prediction->parameter_log_sd, prediction->scatter_log_sd,
                                   prediction->discrepancy_log_sd);
   const double above =
-      active.VarianceAbove(facts, answer.log_step_gradient, prediction->step_time, belief_);
+      active.VarianceAbove(facts, answer.log_step_gradient, prediction->step_time, *belief_);
   prediction->high = prediction->step_time *
                      NinetyPercentFactor(std::hypot(std::sqrt(above), prediction->scatter_log_sd,
                                                     prediction->discrepancy_log_sd));
   // However little is known of the network, no step is shorter than its compute.
-  const double compute_log_sd = std::hypot(active.LogSd(answer.log_compute_gradient, belief_),
-                                           belief_.ScatterAt(0), prediction->discrepancy_log_sd);
+  const double compute_log_sd = std::hypot(active.LogSd(answer.log_compute_gradient, *belief_),
+                                           belief_->ScatterAt(0), prediction->discrepancy_log_sd);
   prediction->low = Max(prediction->step_time / NinetyPercentFactor(prediction->log_sd),
                         step.compute() / NinetyPercentFactor(compute_log_sd));
 }
@@ -394,7 +400,7 @@ void Predictor::SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro,
   const Duration<> spread = spread_of_micro * internal::SpreadOfStep(facts);
   const Duration<> without_wait = prediction->step_time - prediction->breakdown.straggler_wait;
   const double exposed = prediction->breakdown.exposed() / prediction->step_time;
-  const double log_sd = std::hypot(prediction->scatter_log_sd, belief_.JitterAt(exposed));
+  const double log_sd = std::hypot(prediction->scatter_log_sd, belief_->JitterAt(exposed));
   if (servers != nullptr && servers->slow_updates > 0) {
     const auto at = [&](double q) {
       return QuantileOfEither(without_wait, spread, log_sd, *servers, q);
@@ -417,7 +423,7 @@ void Predictor::SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro,
 
 void Predictor::WaitForInput(Duration<> arrival, const StepTime<double>& step,
                              Prediction* prediction) const {
-  const double scatter = belief_.ScatterAt(0);
+  const double scatter = belief_->ScatterAt(0);
   const double log_sd = prediction->log_sd;
   LengthenBy(arrival, scatter, prediction);
   prediction->breakdown = step;
@@ -428,7 +434,7 @@ void Predictor::WaitForInput(Duration<> arrival, const StepTime<double>& step,
     prediction->scatter_log_sd *= share;
     prediction->discrepancy_log_sd *= share;
   }
-  const StepQuantiles arrivals(arrival, {}, std::hypot(scatter, belief_.JitterAt(0)), {});
+  const StepQuantiles arrivals(arrival, {}, std::hypot(scatter, belief_->JitterAt(0)), {});
   prediction->p50 = Max(prediction->p50, arrivals.median());
   prediction->p95 = Max(prediction->p95, arrivals.At(0.95));
   prediction->p99 = Max(prediction->p99, arrivals.At(0.99));
@@ -505,16 +511,16 @@ void Predictor::AddPriorFlag(const Plan& plan, const PlanAnswer& answer,
   }
   if (pace == nullptr || most > -kWorthSaying) return;
   if (prediction->breakdown.input_wait.si() > 0) return;
-  const Origin origin = belief_.origin(pace->parameter);
+  const Origin origin = belief_->origin(pace->parameter);
   if (origin != Origin::kPrior && origin != Origin::kFittedPrior) return;
-  const ParameterSpec& spec = belief_.SpecOf(pace->parameter);
-  const double log_sd = std::sqrt(belief_.log_covariance()(pace->parameter, pace->parameter));
+  const ParameterSpec& spec = belief_->SpecOf(pace->parameter);
+  const double log_sd = std::sqrt(belief_->log_covariance()(pace->parameter, pace->parameter));
   const bool leads_out = pace->parameter == kHostBandwidth && prediction->host_leads_out;
   prediction->flags.push_back(
       fmt::format("{} sets the pace of the exchange, a prior that nobody measured here: {:.3g} {} "
                   "assumed{}, known to a factor of {:.2g}; calibrate {}, or use calibrate --fix or "
                   "--prior",
-                  spec.name, std::exp(belief_.log_value(pace->parameter)) / spec.si_per_unit,
+                  spec.name, std::exp(belief_->log_value(pace->parameter)) / spec.si_per_unit,
                   spec.unit, leads_out ? " from a device to its network card" : "",
                   NinetyPercentFactor(log_sd), pace->runs));
 }
@@ -571,7 +577,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
       !workload_.communication_only) {
     // Steps of many devices may tell next to nothing of what each computes.
     constexpr double kWorthSayingFactor = 2;
-    const double log_sd = ActiveParameters(plan).LogSd(answer.log_compute_gradient, belief_);
+    const double log_sd = ActiveParameters(plan).LogSd(answer.log_compute_gradient, *belief_);
     if (std::exp(log_sd) > kWorthSayingFactor) {
       flags.push_back(fmt::format(
           "what was measured of {} on {} tells little of its compute, and it has no layers to "
@@ -631,14 +637,14 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
                                 DevicesOnFullestNode(plan.placement), cluster_.name,
                                 cluster_.devices_per_node));
   }
-  if (communicates && !plan.link.bandwidth && !belief_.host_links().empty()) {
+  if (communicates && !plan.link.bandwidth && !belief_->host_links().empty()) {
     if (plan.hosts.empty()) {
-      const auto log_rate = [&](int position) { return belief_.log_value(position); };
+      const auto log_rate = [&](int position) { return belief_->log_value(position); };
       const auto in_gbit = [&](int position) {
         return BytesPerSecond(std::exp(log_rate(position))).in(kGigabitsPerSecond);
       };
       const auto& slowest = *std::min_element(
-          belief_.host_links().begin(), belief_.host_links().end(),
+          belief_->host_links().begin(), belief_->host_links().end(),
           [&](const auto& a, const auto& b) { return log_rate(a.second) < log_rate(b.second); });
       std::string flag =
           fmt::format("hosts have links of their own and none is named: {:.3g} Gbit/s assumed",
@@ -650,7 +656,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
       flags.push_back(std::move(flag));
     }
     for (const std::string& host :
-         NotAmong(plan.hosts, belief_.host_links(),
+         NotAmong(plan.hosts, belief_->host_links(),
                   [](const auto& known) -> std::string_view { return known.first; })) {
       flags.push_back(fmt::format("no run has shown the link of host {}", host));
     }
@@ -677,7 +683,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
   }
   if (communicates && loss > 0 && !Overlay(facts.link, facts.server_link).rtt) {
     flags.push_back(fmt::format("loss without a round trip: {:.3g} us assumed",
-                                2e6 * std::exp(belief_.log_value(internal::LatencyParameter(
+                                2e6 * std::exp(belief_->log_value(internal::LatencyParameter(
                                           *internal::ExchangeLink(facts))))));
   }
 }
@@ -698,20 +704,19 @@ std::string KindOfFlag(const std::string& flag) {
 }
 
 void Predictor::AddTrainingFlags(std::vector<std::string>* flags) const {
-  const auto [attention_layers, fusable] = attention_;
-  if (workload_.attention == AttentionForm::kFused && fusable == 0) {
+  if (workload_.attention == AttentionForm::kFused && fusable_layers_ == 0) {
     flags->push_back(fmt::format(
         "attention of {} is said to be fused, and none of its layers is such attention: nothing "
         "changes",
         workload_.name));
-  } else if (fusable < attention_layers) {
+  } else if (fusable_layers_ < attention_layers_) {
     flags->push_back(fmt::format(
         "attention of {} is said to be fused, and {} of its {} layers of attention are such: the "
         "others run one by one",
-        workload_.name, fusable, attention_layers));
+        workload_.name, fusable_layers_, attention_layers_));
   }
   if (compute_source_ == ComputeSource::kFromOtherTraining) {
-    const Belief::OtherTraining& there = belief_.other_training();
+    const Belief::OtherTraining& there = belief_->other_training();
     std::string fitted;
     std::string asked;
     for (const TrainingFact& fact : TrainingFacts()) {

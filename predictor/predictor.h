@@ -18,14 +18,13 @@
 #include <string>
 #include <vector>
 
-#include "data/record/fused_attention.h"
 #include "data/record/machine.h"
 #include "data/record/workload.h"
-#include "model/step/belief.h"
 #include "predictor/prediction.h"
 
 namespace stepcast {
 
+class Belief;
 struct Bucket;
 struct Explanation;
 struct Activations;
@@ -69,7 +68,7 @@ class Predictor {
 
   const Cluster& cluster() const { return cluster_; }
   const Workload& workload() const { return workload_; }
-  const Belief& belief() const { return belief_; }
+  const Belief& belief() const { return *belief_; }
   // Null where something else is believed.
   const std::shared_ptr<const ProfiledCompute>& profile() const { return profile_; }
   const std::string& device() const { return device_; }
@@ -104,10 +103,12 @@ class Predictor {
   std::string device_;
   std::optional<DataSize<>> device_memory_;
   std::optional<DataRate<>> memory_bandwidth_;
-  bool lacks_peak_ = false;                         // its data sheet, at the workload's precision
-  AttentionLayers attention_;                       // of a workload that has it fused
+  bool lacks_peak_ = false;  // its data sheet, at the workload's precision
+  // Of a workload that has it fused: layers of attention, and those that are such.
+  int attention_layers_ = 0;
+  int fusable_layers_ = 0;
   std::shared_ptr<const ProfiledCompute> profile_;  // null where something else is believed
-  Belief belief_;
+  std::shared_ptr<const Belief> belief_;
   ComputeSource compute_source_ = ComputeSource::kDataSheet;
   std::optional<CalibratedRange::BatchRange> calibrated_batches_;
   std::vector<std::size_t> slowdowns_;  // of hosts, among the calibration's parameters

@@ -6,6 +6,7 @@
 
 #include "data/plan/limits.h"
 #include "model/exchange/parameter_server_limits.h"
+#include "model/step/belief.h"
 #include "predictor/search/batch_grid.h"
 #include "predictor/search/bisect.h"
 #include "predictor/search/one_worker.h"

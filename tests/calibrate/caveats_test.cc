@@ -148,6 +148,9 @@ TEST(Caveats, LinksThatAreAllSlowerThanStatedAreToldTogether) {
       for (stepcast::Run& run : its->problem.runs) {
         if (run.plan.nodes() > 1) run.plan.hosts = hosts;
       }
+      for (ParameterEstimate& of_cluster : its->calibration().parameters) {
+        if (of_cluster.name == "link_bandwidth") of_cluster.value = of_cluster.prior_value;
+      }
       for (const char* scope : {"hosts n1", "hosts n2"}) {
         ParameterEstimate p;
         p.scope = scope;

@@ -84,8 +84,11 @@ class Records(unittest.TestCase):
         self.assertEqual(resnet.as_fitted(fitted), mixed)
         self.assertEqual(opt.as_fitted(fitted), opt)
         self.assertEqual(resnet.as_fitted(stepcast.read_cluster("gce-t4")), resnet)
-        self.assertEqual(stepcast.predict(fitted, mixed, workers=1, local_batch=8).compute_source,
+        plan = stepcast.Plan(workers=1, local_batch=8)
+        self.assertEqual(stepcast.Predictor(fitted, mixed).predict(plan).compute_source,
                          "calibration")
+        self.assertEqual(stepcast.Predictor(fitted, resnet).predict(plan).compute_source,
+                         "calibration of it trained otherwise")
         for key, wrong, allowed in [("precision", "fp64", "fp32, tf32, fp16, bf16"),
                                     ("attention", "flash", "plain, fused"),
                                     ("optimizer", "lion", "sgd, momentum, adam")]:
