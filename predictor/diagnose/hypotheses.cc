@@ -7,7 +7,6 @@
 #include "data/record/link_path.h"
 #include "model/exchange/synchronisation.h"
 #include "model/network/hop.h"
-#include "model/step/belief.h"
 #include "model/step/discrepancy.h"
 #include "model/step/parameter_specs.h"
 #include "model/step/priors.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/step/answer.h"
+#include "model/step/belief.h"
 #include "predictor/diagnose/diagnose.h"
 
 namespace stepcast::internal {

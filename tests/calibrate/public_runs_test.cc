@@ -17,6 +17,7 @@
 #include "data/io/machines.h"
 #include "data/values/device_name.h"
 #include "data/workloads/catalog.h"
+#include "model/step/parameter_specs.h"
 #include "predictor/predictor.h"
 #include "tests/support/datasets.h"
 #include "tests/support/wide_csv.h"
