@@ -26,6 +26,7 @@
 #include "data/workloads/catalog.h"
 #include "model/compute/profiled_compute.h"
 #include "model/statistics/normal.h"
+#include "model/step/belief.h"
 #include "predictor/search/allocations.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/hot_path/random_plans.h"

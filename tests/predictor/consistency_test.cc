@@ -7,6 +7,7 @@
 #include <string>
 
 #include "data/record/strategy.h"
+#include "model/step/belief.h"
 #include "predictor/predictor.h"
 #include "tests/hot_path/random_plans.h"
 
