@@ -532,8 +532,49 @@ TEST(ShippedMachines, NoTwoDevicesShareAName) {
 TEST(ShippedMachines, ANameOfSeveralBoardsLeadsToNone) {
   const std::vector<Device> devices = ReadDevices(kMachines + "/gpus.yaml");
   for (const char* name : {"Tesla P100", "Tesla V100", "NVIDIA A100", "NVIDIA H100",
-                           "NVIDIA TITAN X", "Xavier", "Orin"}) {
+                           "NVIDIA TITAN X", "RTX 6000", "Xavier", "Orin"}) {
     EXPECT_FALSE(FindDevice(devices, name).has_value()) << name;
+  }
+}
+
+// Boards that differ in memory, clocks or links alone are told apart by what the driver prints.
+TEST(ShippedMachines, TheDriversNameLeadsToItsBoard) {
+  const std::vector<Device> devices = ReadDevices(kMachines + "/gpus.yaml");
+  struct Board {
+    const char* printed;
+    const char* name;
+    double memory_gib;
+    double fp16_teraflop;
+    double link;  // GB/s each way; 0: none
+  };
+  constexpr Board kBoards[] = {{"Tesla V100-SXM2-16GB", "v100", 16, 125, 150},
+                               {"Tesla V100-SXM2-32GB", "v100_32gb", 32, 125, 150},
+                               {"Tesla V100-PCIE-32GB", "v100_32gb_pcie", 32, 112, 0},
+                               {"Tesla V100S-PCIE-32GB", "v100s_pcie", 32, 130, 0},
+                               {"NVIDIA A100-SXM4-80GB", "a100_80gb", 80, 312, 300},
+                               {"NVIDIA A800-SXM4-80GB", "a800", 80, 312, 200},
+                               {"NVIDIA H100 80GB HBM3", "h100", 80, 989.4, 450},
+                               {"NVIDIA H800", "h800", 80, 989.4, 200},
+                               {"NVIDIA H800 PCIe", "h800_pcie", 80, 756, 0},
+                               {"NVIDIA H100 NVL", "h100_nvl", 94, 835.5, 0},
+                               {"NVIDIA H20", "h20", 96, 148, 450},
+                               {"NVIDIA GH200 480GB", "gh200", 96, 990, 450},
+                               {"NVIDIA L20", "l20", 48, 119.5, 0},
+                               {"NVIDIA RTX A6000", "rtx_a6000", 48, 154.8, 0},
+                               {"NVIDIA RTX A5000", "rtx_a5000", 24, 111.1, 0},
+                               {"NVIDIA RTX 6000 Ada Generation", "rtx_6000_ada", 48, 364.2, 0},
+                               {"Quadro RTX 6000", "quadro_rtx_6000", 24, 130.5, 0},
+                               {"Quadro RTX 8000", "quadro_rtx_8000", 48, 130.5, 0}};
+  for (const Board& board : kBoards) {
+    const std::optional<Device> found = FindDevice(devices, board.printed);
+    ASSERT_TRUE(found.has_value()) << board.printed;
+    EXPECT_EQ(found->name, board.name);
+    EXPECT_EQ(found->memory, Gibibytes(board.memory_gib)) << board.name;
+    EXPECT_EQ(found->fp16, TeraflopPerSecond(board.fp16_teraflop)) << board.name;
+    EXPECT_EQ(found->device_link.has_value(), board.link > 0) << board.name;
+    if (found->device_link) {
+      EXPECT_EQ(found->device_link, GigabytesPerSecond(board.link)) << board.name;
+    }
   }
 }
 
