@@ -13,12 +13,15 @@ namespace {
 constexpr std::int64_t kBytesPerGradient = 4;
 
 // The least sides are those that Keras allows; YOLOv3's grids meet at multiples of 32 only, and
-// U-Net's at multiples of 16, where patches have to cover a ViT's image. No length of an operation
-// is beyond those that files may state.
+// U-Net's at multiples of 16, where patches have to cover the image of a ViT or a ConvNeXt. No
+// length of an operation is beyond those that files may state.
 constexpr const char* kPixels = "pixels";
 constexpr int kMostPixels = 4096;
 constexpr InputSizes kImage = {kPixels, 224, 32, kMostPixels};
-constexpr InputSizes Patches(int side) { return {kPixels, 224, 32, kMostPixels, side}; }
+// From the first multiple that is no less than 32 to the last that is no more than the most.
+constexpr InputSizes Patches(int side) {
+  return {kPixels, 224, (32 + side - 1) / side * side, kMostPixels / side * side, side};
+}
 constexpr const char* kTokens = "tokens";
 constexpr InputSizes Tokens(int usual, int most) { return {kTokens, usual, 1, most}; }
 // A text as long as those of the pretraining.
@@ -43,6 +46,12 @@ constexpr Entry kEntries[] = {
     {"alexnet", AlexNet},
     {"bert_base", BertBase, Tokens(kSquadTokens, kBertPositions)},
     {"bert_large", BertLarge, Tokens(kSquadTokens, kBertPositions)},
+    {"bloom_7b1", Bloom7B1, Text(2048)},
+    {"codellama_34b", CodeLlama34B, Tokens(4096, 16384)},
+    {"convnext_base", ConvNeXtBase, Patches(4)},
+    {"convnext_large", ConvNeXtLarge, Patches(4)},
+    {"convnext_small", ConvNeXtSmall, Patches(4)},
+    {"convnext_tiny", ConvNeXtTiny, Patches(4)},
     {"deepspeech2", DeepSpeech2},
     {"densenet121", DenseNet121, kImage},
     {"efficientnet_b0", EfficientNetB0, kImage},
@@ -50,12 +59,17 @@ constexpr Entry kEntries[] = {
     {"gpt2_large", Gpt2Large, Text(kGpt2Positions)},
     {"gpt2_medium", Gpt2Medium, Text(kGpt2Positions)},
     {"gpt2_xl", Gpt2Xl, Text(kGpt2Positions)},
+    {"gpt_neox_20b", GptNeox20B, Text(2048)},
     {"inception_v1", InceptionV1, kImage},
     {"inception_v3", InceptionV3, {kPixels, 299, 75, kMostPixels}},
+    {"llama2_13b", Llama2With13B, Text(4096)},
     {"llama2_70b", Llama2With70B, Text(4096)},
+    {"llama2_7b", Llama2With7B, Text(4096)},
+    {"llama3_70b", Llama3With70B, Text(8192)},
     {"llama3_8b", Llama3With8B, Text(8192)},
-    {"llama_13b", Llama13B, Text(2048)},
-    {"llama_7b", Llama7B, Text(2048)},
+    {"llama_13b", Llama13B, Tokens(2048, 4096)},
+    {"llama_7b", Llama7B, Tokens(2048, 4096)},
+    {"mistral_7b", Mistral7B, Text(4096)},
     {"mlp_imagenet", MlpImagenet},
     {"mlp_mnist", MlpMnist},
     {"mobilenet", MobileNet, kImage},
@@ -74,19 +88,29 @@ constexpr Entry kEntries[] = {
     {"resnet32", ResNet32},
     {"resnet50", ResNet50, kImage},
     {"resnet50_v1_5", ResNet50V15, kImage},
+    {"resnext101_32x8d", ResNeXt101, kImage},
+    {"resnext50_32x4d", ResNeXt50, kImage},
+    {"roberta_base", RobertaBase, Text(kBertPositions)},
+    {"roberta_large", RobertaLarge, Text(kBertPositions)},
     {"switch_base_8",
      SwitchBase8,
      {kTokens, kT5Tokens, kSwitchExperts, kMostT5Tokens, kSwitchExperts}},
     {"t5_base", T5Base, Tokens(kT5Tokens, kMostT5Tokens)},
     {"t5_large", T5Large, Tokens(kT5Tokens, kMostT5Tokens)},
     {"t5_small", T5Small, Tokens(kT5Tokens, kMostT5Tokens)},
+    {"t5_v1_1_base", T5V11Base, Tokens(kT5Tokens, kMostT5Tokens)},
+    {"t5_v1_1_large", T5V11Large, Tokens(kT5Tokens, kMostT5Tokens)},
+    {"t5_v1_1_xl", T5V11Xl, Tokens(kT5Tokens, kMostT5Tokens)},
     {"unet", UNet, {kPixels, 512, 32, 2048, 16}},
     {"vgg16", Vgg16},
     {"vgg19", Vgg19},
     {"vit_b_16", VitB16, Patches(16)},
     {"vit_b_32", VitB32, Patches(32)},
+    {"vit_h_14", VitH14, Patches(14)},
     {"vit_l_16", VitL16, Patches(16)},
     {"whisper_small", WhisperSmall, Text(kWhisperPositions)},
+    {"wide_resnet101_2", WideResNet101, kImage},
+    {"wide_resnet50_2", WideResNet50, kImage},
     {"yolov3", YoloV3, {kPixels, 416, 32, kMostPixels, 32}},
 };
 
@@ -96,10 +120,21 @@ struct Alias {
 };
 
 constexpr Alias kAliases[] = {
-    {"bert", "bert_base"},         {"googlenet", "inception_v1"},    {"gpt2_small", "gpt2"},
-    {"llama3", "llama3_8b"},       {"mobilenet_v1", "mobilenet"},    {"neumf", "ncf"},
-    {"resnet200_v2", "resnet200"}, {"switch_base", "switch_base_8"}, {"t5", "t5_base"},
-    {"vit", "vit_b_16"},           {"whisper", "whisper_small"},
+    {"bert", "bert_base"},
+    {"bloom", "bloom_7b1"},
+    {"googlenet", "inception_v1"},
+    {"gpt2_small", "gpt2"},
+    {"gpt_neox", "gpt_neox_20b"},
+    {"llama3", "llama3_8b"},
+    {"mistral", "mistral_7b"},
+    {"mobilenet_v1", "mobilenet"},
+    {"neumf", "ncf"},
+    {"resnet200_v2", "resnet200"},
+    {"roberta", "roberta_base"},
+    {"switch_base", "switch_base_8"},
+    {"t5", "t5_base"},
+    {"vit", "vit_b_16"},
+    {"whisper", "whisper_small"},
 };
 
 constexpr char kAtSize = '@';

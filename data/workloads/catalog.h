@@ -7,18 +7,27 @@
 //   alexnet            AlexNet, one column                              torchvision
 //   bert_base          BERT-base uncased with pooler, 384 tokens        Hugging Face BertModel
 //   bert_large         BERT-large uncased with pooler, 384 tokens       Hugging Face BertModel
+//   bloom_7b1          BLOOM-7B1, 2048 tokens                           Hugging Face, tied head
+//   codellama_34b      Code Llama, 8 heads of keys for 64, 4096 tokens  Hugging Face
+//   convnext_tiny, convnext_small, convnext_base, convnext_large
+//                      ConvNeXt                                         torchvision
 //   deepspeech2        2 convolutions, 5 bidirectional GRU of 800, 5 s  petuum/adaptdl
 //   densenet121        DenseNet-121                                     Keras
 //   efficientnet_b0    EfficientNet-B0                                  Keras
 //   gpt2               GPT-2 small, 1024 tokens                         Hugging Face, tied head
 //   gpt2_medium, gpt2_large, gpt2_xl
 //                      GPT-2 of 24, 36 and 48 blocks, 1024 tokens       Hugging Face, tied head
+//   gpt_neox_20b       GPT-NeoX-20B, 2048 tokens                        Hugging Face
 //   inception_v1       GoogLeNet without auxiliary classifiers          torchvision
 //   inception_v3       Inception v3, 299 x 299 x 3                      Keras
 //   llama_7b, llama_13b
 //                      LLaMA, 2048 tokens                               Hugging Face
+//   llama2_7b, llama2_13b
+//                      Llama 2, 4096 tokens                             Hugging Face
 //   llama2_70b         Llama 2, 8 heads of keys for 64, 4096 tokens     Hugging Face
 //   llama3_8b          Llama 3, 8 heads of keys for 32, 8192 tokens     Hugging Face
+//   llama3_70b         Llama 3, 8 heads of keys for 64, 8192 tokens     Hugging Face
+//   mistral_7b         Mistral, 8 heads of keys for 32, 4096 tokens     Hugging Face
 //   mlp_imagenet       224 x 224 x 3 -> 512 -> 512 -> 1000              ours, after mlp_mnist
 //   mlp_mnist          28 x 28 -> 512 -> 512 -> 10                      Keras example mnist_mlp.py
 //   mobilenet          MobileNet v1, width 1                            Keras
@@ -34,14 +43,22 @@
 //   resnet101          ResNet-101 v1                                    Keras
 //   resnet152          ResNet-152 v1                                    Keras
 //   resnet200          ResNet-200 v2 (pre-activation)                   osmr/imgclsmob
+//   resnext50_32x4d, resnext101_32x8d
+//                      ResNeXt, 32 groups of 4 or 8                     torchvision
+//   roberta_base, roberta_large
+//                      RoBERTa with pooler, 512 tokens                  Hugging Face RobertaModel
 //   switch_base_8      t5_base with 8 experts in each second block      Hugging Face, tied head
 //   t5_small, t5_base, t5_large
 //                      T5 v1.0, 512 tokens to 114                       Hugging Face, tied head
+//   t5_v1_1_base, t5_v1_1_large, t5_v1_1_xl
+//                      T5 v1.1 with gates, 512 tokens to 114            Hugging Face
 //   unet               U-Net, padded, 512 x 512 x 3, 2 classes          milesial/Pytorch-UNet
 //   vgg16, vgg19       VGG, configurations D and E                      Keras
-//   vit_b_16, vit_b_32, vit_l_16
-//                      ViT, base and large, patches of 16 or 32         torchvision
+//   vit_b_16, vit_b_32, vit_l_16, vit_h_14
+//                      ViT, base to huge, patches of 14 to 32           torchvision
 //   whisper_small      30 s of speech to 448 tokens                     Hugging Face, tied head
+//   wide_resnet50_2, wide_resnet101_2
+//                      Wide ResNet, blocks twice as wide                torchvision
 //   yolov3             YOLOv3, 416 x 416 x 3, 80 classes (COCO)         Darknet, ultralytics/yolov3
 //
 // `parameters` is the total as that publisher prints it: Keras counts the moving statistics of
@@ -61,8 +78,11 @@
 // and Switch are those of the input, the output has 114 (of the pretraining's 512) whatever they
 // are; Whisper's are those of the text, of 30 s of speech always.
 //
-// Attention is fused in llama_*, llama2_70b and llama3_8b, as LLaMA's paper says and its successors
-// are taken to have kept, and plain in all others. Layers are those of plain attention either way.
+// Attention is fused in llama*, codellama_34b and mistral_7b, as LLaMA's and Mistral's papers say and
+// their successors are taken to have kept, and plain in all others. Layers are those of plain
+// attention either way. The positions of LLaMA are no table, so that llama_7b and llama_13b take as
+// many tokens as Llama 2 was trained on; a window of Mistral's attention is as long as its longest
+// sequence here.
 //
 // message_N, N from 4 to 10^15, is a bare message of N bytes, as benchmarks of collectives send it:
 // nothing is computed.
@@ -83,9 +103,9 @@ namespace stepcast {
 std::vector<std::string> WorkloadNames();
 
 // The network or message of that name, generated anew at each call (within some ms at most), or
-// nothing. Other common spellings are understood: googlenet, mobilenet_v1, bert, gpt2_small, neumf,
-// resnet200_v2, llama3, switch_base, t5, vit, whisper. Throws InputError for a known network with a
-// size that it does not take.
+// nothing. Other common spellings are understood: bert, bloom, googlenet, gpt2_small, gpt_neox,
+// llama3, mistral, mobilenet_v1, neumf, resnet200_v2, roberta, switch_base, t5, vit, whisper. Throws
+// InputError for a known network with a size that it does not take.
 std::optional<Workload> FindWorkload(std::string_view name);
 
 // A network of which nothing is known but its size: all parameters have gradients of 4 bytes.

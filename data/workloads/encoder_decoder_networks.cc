@@ -1,4 +1,4 @@
-// Raffel et al.: T5 (arXiv 1910.10683); Fedus et al.: Switch Transformers (2101.03961); Radford et
+// Raffel et al.: T5 (arXiv 1910.10683); Shazeer: GLU Variants (2002.05202), of T5 v1.1; Fedus et al.: Switch Transformers (2101.03961); Radford et
 // al.: Whisper (2212.04356). As Hugging Face transformers builds them.
 #include <optional>
 #include <string>
@@ -11,13 +11,19 @@ namespace {
 
 using std::to_string;
 
+// v1.1 differs in its feed-forward part, whose activation is a gate, and in an output layer with a
+// weight of its own.
+enum class T5Version { kV10, kV11 };
+
 // An encoder and a decoder that attends to what comes out of it. A model with experts has them in
 // each second block.
 struct T5Sizes {
   std::int64_t blocks;  // of the encoder, and as many of the decoder
   std::int64_t features;
   std::int64_t heads;
+  std::int64_t hidden;  // of the feed-forward part
   std::int64_t experts = 0;
+  T5Version version = T5Version::kV10;
 };
 
 // Output tokens of the pretraining, whatever the input: the targets of 512 tokens of which 15 % are
@@ -28,13 +34,14 @@ class T5Writer {
  public:
   T5Writer(NetworkBuilder& net, const T5Sizes& sizes) : net_(net), sizes_(sizes) {}
 
-  // Encoder and decoder share one table, which is the output layer's weight too: its gradient is
-  // complete at the end of the backward pass.
+  // Encoder and decoder share one table, which is the output layer's weight too but in v1.1: its
+  // gradient is complete at the end of the backward pass.
   void Write(std::int64_t tokens) {
     Stack("encoder", tokens, std::nullopt);
     const Shape memory = net_.shape();
     Stack("decoder", kT5Targets, memory);
-    net_.Dense("lm_head", {.units = kVocabulary, .bias = false, .tied = true});
+    net_.Dense("lm_head",
+               {.units = kVocabulary, .bias = false, .tied = sizes_.version == T5Version::kV10});
   }
 
  private:
@@ -71,13 +78,23 @@ class T5Writer {
   }
 
   void FeedForward(const std::string& name, bool is_sparse) {
-    const std::int64_t hidden = 4 * sizes_.features;
+    const std::int64_t hidden = sizes_.hidden;
     if (is_sparse) {
       net_.Mixture(name, {.experts = sizes_.experts, .hidden = hidden});
       return;
     }
-    net_.Dense(name + ".wi", {.units = hidden, .bias = false});
-    net_.Activation(name + ".relu", Function::kRelu);
+    if (sizes_.version == T5Version::kV11) {
+      const Shape sequence = net_.shape();
+      net_.Dense(name + ".wi_0", {.units = hidden, .bias = false});
+      net_.Activation(name + ".gelu", Function::kGeluTanh);
+      const Shape gate = net_.shape();
+      net_.set_shape(sequence);
+      net_.Dense(name + ".wi_1", {.units = hidden, .bias = false});
+      net_.Multiply(name + ".gate", gate);
+    } else {
+      net_.Dense(name + ".wi", {.units = hidden, .bias = false});
+      net_.Activation(name + ".relu", Function::kRelu);
+    }
     net_.Dense(name + ".wo", {.units = sizes_.features, .bias = false});
   }
 
@@ -95,6 +112,16 @@ Workload T5(const std::string& size, const T5Sizes& sizes, std::int64_t tokens) 
       "T5-" + size + " v1.0, " + TokensText(tokens) + ", output layer tied to the embedding",
       "Hugging Face T5ForConditionalGeneration, t5-" + size + "; Raffel et al., arXiv 1910.10683",
       {tokens, 1, 1});
+  T5Writer(net, sizes).Write(tokens);
+  return net.Finish(Statistics::kNotInTotal);
+}
+
+Workload T5V11(const std::string& size, T5Sizes sizes, std::int64_t tokens) {
+  NetworkBuilder net("t5_v1_1_" + size, "T5-" + size + " v1.1, " + TokensText(tokens),
+                     "Hugging Face T5ForConditionalGeneration, google/t5-v1_1-" + size +
+                         "; Raffel et al., arXiv 1910.10683",
+                     {tokens, 1, 1});
+  sizes.version = T5Version::kV11;
   T5Writer(net, sizes).Write(tokens);
   return net.Finish(Statistics::kNotInTotal);
 }
@@ -130,9 +157,13 @@ struct WhisperStack {
 
 }  // namespace
 
-Workload T5Small(std::int64_t tokens) { return T5("small", {6, 512, 8}, tokens); }
-Workload T5Base(std::int64_t tokens) { return T5("base", {12, 768, 12}, tokens); }
-Workload T5Large(std::int64_t tokens) { return T5("large", {24, 1024, 16}, tokens); }
+Workload T5Small(std::int64_t tokens) { return T5("small", {6, 512, 8, 2048}, tokens); }
+Workload T5Base(std::int64_t tokens) { return T5("base", {12, 768, 12, 3072}, tokens); }
+Workload T5Large(std::int64_t tokens) { return T5("large", {24, 1024, 16, 4096}, tokens); }
+
+Workload T5V11Base(std::int64_t tokens) { return T5V11("base", {12, 768, 12, 2048}, tokens); }
+Workload T5V11Large(std::int64_t tokens) { return T5V11("large", {24, 1024, 16, 2816}, tokens); }
+Workload T5V11Xl(std::int64_t tokens) { return T5V11("xl", {24, 2048, 32, 5120}, tokens); }
 
 Workload SwitchBase8(std::int64_t tokens) {
   NetworkBuilder net("switch_base_8",
@@ -141,7 +172,7 @@ Workload SwitchBase8(std::int64_t tokens) {
                      "Hugging Face SwitchTransformersForConditionalGeneration, "
                      "google/switch-base-8; Fedus et al., arXiv 2101.03961",
                      {tokens, 1, 1});
-  T5Writer(net, {12, 768, 12, kSwitchExperts}).Write(tokens);
+  T5Writer(net, {12, 768, 12, 3072, kSwitchExperts}).Write(tokens);
   return net.Finish(Statistics::kNotInTotal);
 }
 

@@ -28,6 +28,14 @@ Workload ResNet50V15(std::int64_t pixels);
 Workload ResNet101(std::int64_t pixels);
 Workload ResNet152(std::int64_t pixels);
 Workload ResNet200(std::int64_t pixels);
+Workload ResNeXt50(std::int64_t pixels);
+Workload ResNeXt101(std::int64_t pixels);
+Workload WideResNet50(std::int64_t pixels);
+Workload WideResNet101(std::int64_t pixels);
+Workload ConvNeXtTiny(std::int64_t pixels);
+Workload ConvNeXtSmall(std::int64_t pixels);
+Workload ConvNeXtBase(std::int64_t pixels);
+Workload ConvNeXtLarge(std::int64_t pixels);
 
 // mobile_networks.cc
 Workload MobileNet(std::int64_t pixels);
@@ -49,6 +57,14 @@ Workload DenseNet121(std::int64_t pixels);
 // transformer_networks.cc
 Workload BertBase(std::int64_t tokens);
 Workload BertLarge(std::int64_t tokens);
+Workload RobertaBase(std::int64_t tokens);
+Workload RobertaLarge(std::int64_t tokens);
+Workload VitB16(std::int64_t pixels);
+Workload VitB32(std::int64_t pixels);
+Workload VitL16(std::int64_t pixels);
+Workload VitH14(std::int64_t pixels);
+
+// decoder_networks.cc
 Workload Gpt2(std::int64_t tokens);
 Workload Gpt2Medium(std::int64_t tokens);
 Workload Gpt2Large(std::int64_t tokens);
@@ -60,16 +76,23 @@ Workload Opt6700M(std::int64_t tokens);
 Workload Opt13B(std::int64_t tokens);
 Workload Llama7B(std::int64_t tokens);
 Workload Llama13B(std::int64_t tokens);
+Workload Llama2With7B(std::int64_t tokens);
+Workload Llama2With13B(std::int64_t tokens);
 Workload Llama2With70B(std::int64_t tokens);
+Workload CodeLlama34B(std::int64_t tokens);
 Workload Llama3With8B(std::int64_t tokens);
-Workload VitB16(std::int64_t pixels);
-Workload VitB32(std::int64_t pixels);
-Workload VitL16(std::int64_t pixels);
+Workload Llama3With70B(std::int64_t tokens);
+Workload Mistral7B(std::int64_t tokens);
+Workload GptNeox20B(std::int64_t tokens);
+Workload Bloom7B1(std::int64_t tokens);
 
 // encoder_decoder_networks.cc
 Workload T5Small(std::int64_t tokens);
 Workload T5Base(std::int64_t tokens);
 Workload T5Large(std::int64_t tokens);
+Workload T5V11Base(std::int64_t tokens);
+Workload T5V11Large(std::int64_t tokens);
+Workload T5V11Xl(std::int64_t tokens);
 Workload SwitchBase8(std::int64_t tokens);
 Workload WhisperSmall(std::int64_t tokens);
 

@@ -252,12 +252,16 @@ void NetworkBuilder::Embedding(const std::string& name, const EmbeddingOptions& 
          std::move(tensors), 0);
 }
 
-void NetworkBuilder::Rotate(const std::string& name) {
-  const Shape shape = shape_;
-  Multiply(name + ".cos", shape);
-  Rearrange(name + ".turn", shape);
-  Multiply(name + ".sin", shape);
-  Add(name + ".add", shape);
+void NetworkBuilder::Rotate(const std::string& name, std::int64_t divisor) {
+  const Shape whole = shape_;
+  Require(whole.channels % divisor == 0, name, "the features do not divide");
+  shape_.channels /= divisor;
+  const Shape part = shape_;
+  Multiply(name + ".cos", part);
+  Rearrange(name + ".turn", part);
+  Multiply(name + ".sin", part);
+  Add(name + ".add", part);
+  if (divisor > 1) Concat(name + ".join", whole.channels);
 }
 
 void NetworkBuilder::Attention(const std::string& name, const AttentionOptions& options) {
@@ -272,16 +276,22 @@ void NetworkBuilder::Attention(const std::string& name, const AttentionOptions& 
   Require(options.heads % key_value_heads == 0, name, "heads do not divide into the groups");
   const std::int64_t depth = features / options.heads;
   if (options.fused_projections) {
-    Require(memory == sequence && key_value_heads == options.heads && !options.rotary, name,
+    Require(memory == sequence && key_value_heads == options.heads, name,
             "the projections cannot be fused");
     Dense(name + ".query_key_value", {.units = 3 * features, .bias = options.bias});
+    if (options.rotary) {
+      for (const char* turned : {".query.rotary", ".key.rotary"}) {
+        shape_ = sequence;
+        Rotate(name + turned, options.rotary_divisor);
+      }
+    }
   } else {
     Dense(name + ".query", {.units = features, .bias = options.bias});
-    if (options.rotary) Rotate(name + ".query.rotary");
+    if (options.rotary) Rotate(name + ".query.rotary", options.rotary_divisor);
     shape_ = memory;
     Dense(name + ".key",
           {.units = key_value_heads * depth, .bias = options.bias && options.key_bias});
-    if (options.rotary) Rotate(name + ".key.rotary");
+    if (options.rotary) Rotate(name + ".key.rotary", options.rotary_divisor);
     shape_ = memory;
     Dense(name + ".value", {.units = key_value_heads * depth, .bias = options.bias});
   }

@@ -126,8 +126,10 @@ struct AttentionOptions {
   // Heads are copied apart and together, and scores are scaled, masked and dropped out, each in a
   // pass of its own: code from before one kernel did all of attention, and of drop-out.
   bool in_passes = false;
-  // Turns queries and keys by their positions (Su et al., arXiv 2104.09864).
+  // Turns queries and keys by their positions (Su et al., arXiv 2104.09864): of each head's features
+  // one in so many.
   bool rotary = false;
+  std::int64_t rotary_divisor = 1;
   bool causal = false;  // a mask hides from each position what comes later
   // The sequence that keys and values are made of, in cross attention; otherwise the current one.
   std::optional<Shape> memory = std::nullopt;
@@ -223,8 +225,9 @@ class NetworkBuilder {
   // Whether a gradient has to go on to the tensors of earlier layers.
   bool HasTrainedLayers() const;
   void Pool(const std::string& name, PoolingKind kind, const PoolingOptions& options);
-  // Each pair of features, turned by the angle of its position: x cos + turned(x) sin.
-  void Rotate(const std::string& name);
+  // Each pair of features, turned by the angle of its position: x cos + turned(x) sin. Of a part of
+  // the current tensor's features, which is then joined to the rest.
+  void Rotate(const std::string& name, std::int64_t divisor);
 
   Workload workload_;
   Shape shape_;

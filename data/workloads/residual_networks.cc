@@ -1,5 +1,7 @@
 // He, Zhang, Ren, Sun: Deep Residual Learning for Image Recognition, CVPR 2016 (arXiv 1512.03385);
-// Identity Mappings in Deep Residual Networks, ECCV 2016 (arXiv 1603.05027).
+// Identity Mappings in Deep Residual Networks, ECCV 2016 (arXiv 1603.05027). Xie et al.: ResNeXt
+// (1611.05431); Zagoruyko, Komodakis: Wide Residual Networks (1605.07146); Liu et al.: A ConvNet for
+// the 2020s (2201.03545).
 #include <array>
 #include <string>
 
@@ -98,6 +100,97 @@ void TorchStem(NetworkBuilder& net) {
   net.MaxPool("maxpool", {.window = 3, .padding = Padding::Explicit(1)});
 }
 
+// Networks of blocks of three convolutions, as torchvision's one function makes them all.
+struct TorchBottlenecks {
+  std::string name;
+  std::string title;
+  std::string function;  // torchvision's
+  std::string paper;
+  std::array<int, 4> blocks;
+  std::int64_t width = 64;  // of the 3 x 3 convolutions in the first stage
+  std::int64_t groups = 1;  // of them
+};
+
+// No convolution has a bias, and the stride is in the 3 x 3 one, as in NVIDIA's and MLPerf's
+// ResNet-50.
+Workload TorchResNet(const TorchBottlenecks& network, std::int64_t pixels) {
+  NetworkBuilder net(network.name, network.title + ", " + ImageText(pixels),
+                     "torchvision.models." + network.function + "; " + network.paper,
+                     {pixels, pixels, 3});
+  TorchStem(net);
+  std::int64_t width = network.width;
+  std::int64_t filters = 256;
+  for (std::size_t stage = 0; stage < network.blocks.size(); ++stage, width *= 2, filters *= 2) {
+    for (int i = 0; i < network.blocks.at(stage); ++i) {
+      const std::string block = "layer" + to_string(stage + 1) + "." + to_string(i) + ".";
+      const std::int64_t stride = i == 0 && stage > 0 ? 2 : 1;
+      const Shape input = net.shape();
+      net.Conv2d(block + "conv1", {.filters = width, .bias = false});
+      net.BatchNorm(block + "bn1");
+      net.Activation(block + "relu1", Function::kRelu);
+      net.Conv2d(block + "conv2", {.filters = width,
+                                   .kernel = 3,
+                                   .stride = stride,
+                                   .padding = Padding::Explicit(1),
+                                   .groups = network.groups,
+                                   .bias = false});
+      net.BatchNorm(block + "bn2");
+      net.Activation(block + "relu2", Function::kRelu);
+      net.Conv2d(block + "conv3", {.filters = filters, .bias = false});
+      net.BatchNorm(block + "bn3");
+      const Shape output = net.shape();
+      if (i == 0) {
+        net.set_shape(input);
+        net.Conv2d(block + "downsample.0", {.filters = filters, .stride = stride, .bias = false});
+        net.BatchNorm(block + "downsample.1");
+      }
+      net.Add(block + "add", output);
+      net.Activation(block + "relu3", Function::kRelu);
+    }
+  }
+  net.GlobalAveragePool("avgpool");
+  net.Dense("fc", {.units = 1000});
+  return net.Finish(Statistics::kNotInTotal);
+}
+
+// Each block ends in a trained factor for each channel, which is one row of a table here. Stochastic
+// depth is not listed, as drop-out is not.
+Workload ConvNeXt(const std::string& size, const std::array<int, 4>& blocks, std::int64_t width,
+                  std::int64_t pixels) {
+  const std::string name = "convnext_" + size;
+  NetworkBuilder net(name, "ConvNeXt-" + size + ", " + ImageText(pixels),
+                     "torchvision.models." + name + "; Liu et al., arXiv 2201.03545",
+                     {pixels, pixels, 3});
+  net.Conv2d("stem.conv",
+             {.filters = width, .kernel = 4, .stride = 4, .padding = Padding::Valid()});
+  net.LayerNorm("stem.norm");
+  for (std::size_t stage = 0; stage < blocks.size(); ++stage) {
+    const std::string at = "stage" + to_string(stage + 1) + ".";
+    if (stage > 0) {
+      width *= 2;
+      net.LayerNorm(at + "downsample.norm");
+      net.Conv2d(at + "downsample.conv",
+                 {.filters = width, .kernel = 2, .stride = 2, .padding = Padding::Valid()});
+    }
+    for (int i = 0; i < blocks.at(stage); ++i) {
+      const std::string block = at + to_string(i) + ".";
+      const Shape input = net.shape();
+      net.DepthwiseConv2d(block + "conv", {.kernel = 7, .padding = Padding::Explicit(3)});
+      net.LayerNorm(block + "norm");
+      net.Dense(block + "mlp.0", {.units = 4 * width});
+      net.Activation(block + "mlp.gelu", Function::kGelu);
+      net.Dense(block + "mlp.1", {.units = width});
+      net.Embedding(block + "layer_scale", {.rows = 1, .features = width});
+      net.Multiply(block + "scale", input);
+      net.Add(block + "add", input);
+    }
+  }
+  net.GlobalAveragePool("avgpool");
+  net.LayerNorm("classifier.norm");
+  net.Dense("classifier.fc", {.units = 1000});
+  return net.Finish(Statistics::kNotInTotal);
+}
+
 }  // namespace
 
 Workload ResNet18(std::int64_t pixels) {
@@ -149,46 +242,60 @@ Workload ResNet50(std::int64_t pixels) { return KerasResNet("50", {3, 4, 6, 3}, 
 Workload ResNet101(std::int64_t pixels) { return KerasResNet("101", {3, 4, 23, 3}, pixels); }
 Workload ResNet152(std::int64_t pixels) { return KerasResNet("152", {3, 8, 36, 3}, pixels); }
 
-// torchvision's: no convolution has a bias, and the stride is in the 3 x 3 one, as in NVIDIA's and
-// MLPerf's ResNet-50.
 Workload ResNet50V15(std::int64_t pixels) {
-  NetworkBuilder net("resnet50_v1_5", "ResNet-50 (v1.5), " + ImageText(pixels),
-                     "torchvision.models.resnet50; He et al., arXiv 1512.03385",
-                     {pixels, pixels, 3});
-  TorchStem(net);
-  constexpr std::array<int, 4> kBlocks = {3, 4, 6, 3};
-  std::int64_t filters = 64;
-  for (std::size_t stage = 0; stage < kBlocks.size(); ++stage, filters *= 2) {
-    for (int i = 0; i < kBlocks.at(stage); ++i) {
-      const std::string block = "layer" + to_string(stage + 1) + "." + to_string(i) + ".";
-      const std::int64_t stride = i == 0 && stage > 0 ? 2 : 1;
-      const Shape input = net.shape();
-      net.Conv2d(block + "conv1", {.filters = filters, .bias = false});
-      net.BatchNorm(block + "bn1");
-      net.Activation(block + "relu1", Function::kRelu);
-      net.Conv2d(block + "conv2", {.filters = filters,
-                                   .kernel = 3,
-                                   .stride = stride,
-                                   .padding = Padding::Explicit(1),
-                                   .bias = false});
-      net.BatchNorm(block + "bn2");
-      net.Activation(block + "relu2", Function::kRelu);
-      net.Conv2d(block + "conv3", {.filters = 4 * filters, .bias = false});
-      net.BatchNorm(block + "bn3");
-      const Shape output = net.shape();
-      if (i == 0) {
-        net.set_shape(input);
-        net.Conv2d(block + "downsample.0",
-                   {.filters = 4 * filters, .stride = stride, .bias = false});
-        net.BatchNorm(block + "downsample.1");
-      }
-      net.Add(block + "add", output);
-      net.Activation(block + "relu3", Function::kRelu);
-    }
-  }
-  net.GlobalAveragePool("avgpool");
-  net.Dense("fc", {.units = 1000});
-  return net.Finish(Statistics::kNotInTotal);
+  return TorchResNet({.name = "resnet50_v1_5",
+                      .title = "ResNet-50 (v1.5)",
+                      .function = "resnet50",
+                      .paper = "He et al., arXiv 1512.03385",
+                      .blocks = {3, 4, 6, 3}},
+                     pixels);
+}
+
+Workload ResNeXt50(std::int64_t pixels) {
+  return TorchResNet({.name = "resnext50_32x4d",
+                      .title = "ResNeXt-50, 32 groups of 4",
+                      .function = "resnext50_32x4d",
+                      .paper = "Xie et al., arXiv 1611.05431",
+                      .blocks = {3, 4, 6, 3},
+                      .width = 128,
+                      .groups = 32},
+                     pixels);
+}
+Workload ResNeXt101(std::int64_t pixels) {
+  return TorchResNet({.name = "resnext101_32x8d",
+                      .title = "ResNeXt-101, 32 groups of 8",
+                      .function = "resnext101_32x8d",
+                      .paper = "Xie et al., arXiv 1611.05431",
+                      .blocks = {3, 4, 23, 3},
+                      .width = 256,
+                      .groups = 32},
+                     pixels);
+}
+
+Workload WideResNet50(std::int64_t pixels) {
+  return TorchResNet({.name = "wide_resnet50_2",
+                      .title = "Wide ResNet-50-2",
+                      .function = "wide_resnet50_2",
+                      .paper = "Zagoruyko and Komodakis, arXiv 1605.07146",
+                      .blocks = {3, 4, 6, 3},
+                      .width = 128},
+                     pixels);
+}
+Workload WideResNet101(std::int64_t pixels) {
+  return TorchResNet({.name = "wide_resnet101_2",
+                      .title = "Wide ResNet-101-2",
+                      .function = "wide_resnet101_2",
+                      .paper = "Zagoruyko and Komodakis, arXiv 1605.07146",
+                      .blocks = {3, 4, 23, 3},
+                      .width = 128},
+                     pixels);
+}
+
+Workload ConvNeXtTiny(std::int64_t pixels) { return ConvNeXt("tiny", {3, 3, 9, 3}, 96, pixels); }
+Workload ConvNeXtSmall(std::int64_t pixels) { return ConvNeXt("small", {3, 3, 27, 3}, 96, pixels); }
+Workload ConvNeXtBase(std::int64_t pixels) { return ConvNeXt("base", {3, 3, 27, 3}, 128, pixels); }
+Workload ConvNeXtLarge(std::int64_t pixels) {
+  return ConvNeXt("large", {3, 3, 27, 3}, 192, pixels);
 }
 
 // Normalisation and activation come before each convolution; a projection starts from the activated

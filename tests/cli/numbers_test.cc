@@ -966,7 +966,7 @@ TEST(Numbers, OfTheLists) {
     EXPECT_EQ(printed.at("inputs_vary"), w.inputs_vary.value());
     EXPECT_EQ(printed.at("precision"), "fp32");
     EXPECT_EQ(printed.at("optimizer"), "momentum");
-    EXPECT_EQ(printed.at("attention"), w.name.starts_with("llama") ? "fused" : "plain");
+    EXPECT_EQ(printed.at("attention"), w.attention == AttentionForm::kFused ? "fused" : "plain");
     ExpectNumbers(printed,
                   {{"/parameters", w.parameters},
                    {"/trainable_parameters", w.trainable_parameters},

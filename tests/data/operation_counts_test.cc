@@ -291,14 +291,28 @@ TEST(CatalogueOperations, ParametersAreTheTensors) {
     EXPECT_EQ(layer.tensors.size(), 1U);
     EXPECT_EQ(2 * layer.parameters(), parameters);
   });
-  EXPECT_EQ(tied,
-            (std::set<std::string>{
-                "gpt2 lm_head", "gpt2_large lm_head", "gpt2_medium lm_head", "gpt2_xl lm_head",
-                "opt_1.3b lm_head", "opt_125m lm_head", "opt_13b lm_head", "opt_2.7b lm_head",
-                "opt_6.7b lm_head", "switch_base_8 decoder.embed_tokens", "switch_base_8 lm_head",
-                "t5_base decoder.embed_tokens", "t5_base lm_head", "t5_large decoder.embed_tokens",
-                "t5_large lm_head", "t5_small decoder.embed_tokens", "t5_small lm_head",
-                "whisper_small proj_out"}));
+  EXPECT_EQ(tied, (std::set<std::string>{"bloom_7b1 lm_head",
+                                         "gpt2 lm_head",
+                                         "gpt2_large lm_head",
+                                         "gpt2_medium lm_head",
+                                         "gpt2_xl lm_head",
+                                         "opt_1.3b lm_head",
+                                         "opt_125m lm_head",
+                                         "opt_13b lm_head",
+                                         "opt_2.7b lm_head",
+                                         "opt_6.7b lm_head",
+                                         "switch_base_8 decoder.embed_tokens",
+                                         "switch_base_8 lm_head",
+                                         "t5_base decoder.embed_tokens",
+                                         "t5_base lm_head",
+                                         "t5_large decoder.embed_tokens",
+                                         "t5_large lm_head",
+                                         "t5_small decoder.embed_tokens",
+                                         "t5_small lm_head",
+                                         "t5_v1_1_base decoder.embed_tokens",
+                                         "t5_v1_1_large decoder.embed_tokens",
+                                         "t5_v1_1_xl decoder.embed_tokens",
+                                         "whisper_small proj_out"}));
   EXPECT_GT(without_one, 0);
 }
 

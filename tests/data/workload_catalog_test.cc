@@ -77,52 +77,73 @@ struct PublishedCount {
 // Keras: "Total params" and "Trainable params" of model.summary(); torchvision, Hugging Face and
 // the others: the number of elements in model.parameters().
 constexpr PublishedCount kPublishedCounts[] = {
-    {"alexnet", 61'100'840, 61'100'840},             // torchvision, meta num_params
-    {"bert_base", 109'482'240, 109'482'240},         // Hugging Face BertModel
-    {"bert_large", 335'141'888, 335'141'888},        // Hugging Face BertModel
-    {"deepspeech2", 41'187'968, 41'187'968},         // derived from petuum/adaptdl's code
-    {"densenet121", 8'062'504, 7'978'856},           // Keras
-    {"efficientnet_b0", 5'330'571, 5'288'548},       // Keras
-    {"gpt2", 124'439'808, 124'439'808},              // Hugging Face GPT2LMHeadModel
-    {"gpt2_large", 774'030'080, 774'030'080},        // Hugging Face GPT2LMHeadModel
-    {"gpt2_medium", 354'823'168, 354'823'168},       // Hugging Face GPT2LMHeadModel
-    {"gpt2_xl", 1'557'611'200, 1'557'611'200},       // Hugging Face GPT2LMHeadModel
-    {"inception_v1", 6'624'904, 6'624'904},          // torchvision, meta num_params
-    {"inception_v3", 23'851'784, 23'817'352},        // Keras
-    {"llama2_70b", 68'976'648'192, 68'976'648'192},  // Hugging Face LlamaForCausalLM
-    {"llama3_8b", 8'030'261'248, 8'030'261'248},     // Hugging Face LlamaForCausalLM
-    {"llama_13b", 13'015'864'320, 13'015'864'320},   // Hugging Face LlamaForCausalLM
-    {"llama_7b", 6'738'415'616, 6'738'415'616},      // Hugging Face LlamaForCausalLM
-    {"mlp_imagenet", 77'846'504, 77'846'504},        // ours: derived
-    {"mlp_mnist", 669'706, 669'706},                 // Keras examples, mnist_mlp.py
-    {"mobilenet", 4'253'864, 4'231'976},             // Keras
-    {"mobilenet_v2", 3'538'984, 3'504'872},          // Keras
-    {"ncf", 1'602'657, 1'602'657},                   // derived
-    {"opt_1.3b", 1'315'758'080, 1'315'758'080},      // Hugging Face OPTForCausalLM
-    {"opt_125m", 125'239'296, 125'239'296},          // Hugging Face OPTForCausalLM
-    {"opt_13b", 12'853'473'280, 12'853'473'280},     // Hugging Face OPTForCausalLM
-    {"opt_2.7b", 2'651'596'800, 2'651'596'800},      // Hugging Face OPTForCausalLM
-    {"opt_6.7b", 6'658'473'984, 6'658'473'984},      // Hugging Face OPTForCausalLM
-    {"resnet101", 44'707'176, 44'601'832},           // Keras
-    {"resnet152", 60'419'944, 60'268'520},           // Keras
-    {"resnet18", 11'689'512, 11'689'512},            // torchvision, meta num_params
-    {"resnet18_cifar10", 11'173'962, 11'173'962},    // kuangliu/pytorch-cifar
-    {"resnet200", 64'666'280, 64'666'280},           // osmr/imgclsmob, PreResNet-200b
-    {"resnet32", 464'154, 464'154},                  // reimplementations; 0.46 M in He et al.
-    {"resnet50", 25'636'712, 25'583'592},            // Keras
-    {"resnet50_v1_5", 25'557'032, 25'557'032},       // torchvision, meta num_params
-    {"switch_base_8", 619'339'008, 619'339'008},     // Hugging Face SwitchTransformers
-    {"t5_base", 222'903'552, 222'903'552},           // Hugging Face T5ForConditionalGeneration
-    {"t5_large", 737'668'096, 737'668'096},          // Hugging Face T5ForConditionalGeneration
-    {"t5_small", 60'506'624, 60'506'624},            // Hugging Face T5ForConditionalGeneration
-    {"unet", 31'037'698, 31'037'698},                // milesial/Pytorch-UNet
-    {"vgg16", 138'357'544, 138'357'544},             // Keras
-    {"vgg19", 143'667'240, 143'667'240},             // Keras
-    {"vit_b_16", 86'567'656, 86'567'656},            // torchvision, meta num_params
-    {"vit_b_32", 88'224'232, 88'224'232},            // torchvision, meta num_params
-    {"vit_l_16", 304'326'632, 304'326'632},          // torchvision, meta num_params
-    {"whisper_small", 241'734'912, 240'582'912},     // Hugging Face, all and requires_grad
-    {"yolov3", 61'949'149, 61'949'149},              // ultralytics/yolov3
+    {"alexnet", 61'100'840, 61'100'840},                // torchvision, meta num_params
+    {"bert_base", 109'482'240, 109'482'240},            // Hugging Face BertModel
+    {"bert_large", 335'141'888, 335'141'888},           // Hugging Face BertModel
+    {"bloom_7b1", 7'069'016'064, 7'069'016'064},        // Hugging Face BloomForCausalLM
+    {"codellama_34b", 33'743'970'304, 33'743'970'304},  // Hugging Face LlamaForCausalLM
+    {"convnext_base", 88'591'464, 88'591'464},          // torchvision, meta num_params
+    {"convnext_large", 197'767'336, 197'767'336},       // torchvision, meta num_params
+    {"convnext_small", 50'223'688, 50'223'688},         // torchvision, meta num_params
+    {"convnext_tiny", 28'589'128, 28'589'128},          // torchvision, meta num_params
+    {"deepspeech2", 41'187'968, 41'187'968},            // derived from petuum/adaptdl's code
+    {"densenet121", 8'062'504, 7'978'856},              // Keras
+    {"efficientnet_b0", 5'330'571, 5'288'548},          // Keras
+    {"gpt2", 124'439'808, 124'439'808},                 // Hugging Face GPT2LMHeadModel
+    {"gpt2_large", 774'030'080, 774'030'080},           // Hugging Face GPT2LMHeadModel
+    {"gpt2_medium", 354'823'168, 354'823'168},          // Hugging Face GPT2LMHeadModel
+    {"gpt2_xl", 1'557'611'200, 1'557'611'200},          // Hugging Face GPT2LMHeadModel
+    {"gpt_neox_20b", 20'554'567'680, 20'554'567'680},   // Hugging Face GPTNeoXForCausalLM
+    {"inception_v1", 6'624'904, 6'624'904},             // torchvision, meta num_params
+    {"inception_v3", 23'851'784, 23'817'352},           // Keras
+    {"llama2_13b", 13'015'864'320, 13'015'864'320},     // Hugging Face LlamaForCausalLM
+    {"llama2_70b", 68'976'648'192, 68'976'648'192},     // Hugging Face LlamaForCausalLM
+    {"llama2_7b", 6'738'415'616, 6'738'415'616},        // Hugging Face LlamaForCausalLM
+    {"llama3_70b", 70'553'706'496, 70'553'706'496},     // Hugging Face LlamaForCausalLM
+    {"llama3_8b", 8'030'261'248, 8'030'261'248},        // Hugging Face LlamaForCausalLM
+    {"llama_13b", 13'015'864'320, 13'015'864'320},      // Hugging Face LlamaForCausalLM
+    {"llama_7b", 6'738'415'616, 6'738'415'616},         // Hugging Face LlamaForCausalLM
+    {"mistral_7b", 7'241'732'096, 7'241'732'096},       // Hugging Face MistralForCausalLM
+    {"mlp_imagenet", 77'846'504, 77'846'504},           // ours: derived
+    {"mlp_mnist", 669'706, 669'706},                    // Keras examples, mnist_mlp.py
+    {"mobilenet", 4'253'864, 4'231'976},                // Keras
+    {"mobilenet_v2", 3'538'984, 3'504'872},             // Keras
+    {"ncf", 1'602'657, 1'602'657},                      // derived
+    {"opt_1.3b", 1'315'758'080, 1'315'758'080},         // Hugging Face OPTForCausalLM
+    {"opt_125m", 125'239'296, 125'239'296},             // Hugging Face OPTForCausalLM
+    {"opt_13b", 12'853'473'280, 12'853'473'280},        // Hugging Face OPTForCausalLM
+    {"opt_2.7b", 2'651'596'800, 2'651'596'800},         // Hugging Face OPTForCausalLM
+    {"opt_6.7b", 6'658'473'984, 6'658'473'984},         // Hugging Face OPTForCausalLM
+    {"resnet101", 44'707'176, 44'601'832},              // Keras
+    {"resnet152", 60'419'944, 60'268'520},              // Keras
+    {"resnet18", 11'689'512, 11'689'512},               // torchvision, meta num_params
+    {"resnet18_cifar10", 11'173'962, 11'173'962},       // kuangliu/pytorch-cifar
+    {"resnet200", 64'666'280, 64'666'280},              // osmr/imgclsmob, PreResNet-200b
+    {"resnet32", 464'154, 464'154},                     // reimplementations; 0.46 M in He et al.
+    {"resnet50", 25'636'712, 25'583'592},               // Keras
+    {"resnet50_v1_5", 25'557'032, 25'557'032},          // torchvision, meta num_params
+    {"resnext101_32x8d", 88'791'336, 88'791'336},       // torchvision, meta num_params
+    {"resnext50_32x4d", 25'028'904, 25'028'904},        // torchvision, meta num_params
+    {"roberta_base", 124'645'632, 124'645'632},         // Hugging Face RobertaModel
+    {"roberta_large", 355'359'744, 355'359'744},        // Hugging Face RobertaModel
+    {"switch_base_8", 619'339'008, 619'339'008},        // Hugging Face SwitchTransformers
+    {"t5_base", 222'903'552, 222'903'552},              // Hugging Face T5ForConditionalGeneration
+    {"t5_large", 737'668'096, 737'668'096},             // Hugging Face T5ForConditionalGeneration
+    {"t5_small", 60'506'624, 60'506'624},               // Hugging Face T5ForConditionalGeneration
+    {"t5_v1_1_base", 247'577'856, 247'577'856},         // Hugging Face T5ForConditionalGeneration
+    {"t5_v1_1_large", 783'150'080, 783'150'080},        // Hugging Face T5ForConditionalGeneration
+    {"t5_v1_1_xl", 2'849'757'184, 2'849'757'184},       // Hugging Face T5ForConditionalGeneration
+    {"unet", 31'037'698, 31'037'698},                   // milesial/Pytorch-UNet
+    {"vgg16", 138'357'544, 138'357'544},                // Keras
+    {"vgg19", 143'667'240, 143'667'240},                // Keras
+    {"vit_b_16", 86'567'656, 86'567'656},               // torchvision, meta num_params
+    {"vit_b_32", 88'224'232, 88'224'232},               // torchvision, meta num_params
+    {"vit_h_14", 632'045'800, 632'045'800},             // torchvision, meta num_params
+    {"vit_l_16", 304'326'632, 304'326'632},             // torchvision, meta num_params
+    {"whisper_small", 241'734'912, 240'582'912},        // Hugging Face, all and requires_grad
+    {"wide_resnet101_2", 126'886'696, 126'886'696},     // torchvision, meta num_params
+    {"wide_resnet50_2", 68'883'240, 68'883'240},        // torchvision, meta num_params
+    {"yolov3", 61'949'149, 61'949'149},                 // ultralytics/yolov3
 };
 
 TEST(WorkloadCatalog, TotalsAreThePublishedOnes) {
@@ -138,8 +159,8 @@ TEST(WorkloadCatalog, TotalsAreThePublishedOnes) {
 
 TEST(WorkloadCatalog, AttentionIsFusedSinceLlama) {
   for (const std::string& name : WorkloadNames()) {
-    EXPECT_EQ(FindWorkload(name)->attention == AttentionForm::kFused, name.starts_with("llama"))
-        << name;
+    const bool is_since = name.find("llama") != std::string::npos || name == "mistral_7b";
+    EXPECT_EQ(FindWorkload(name)->attention == AttentionForm::kFused, is_since) << name;
   }
 }
 
@@ -166,6 +187,13 @@ TEST(WorkloadCatalog, GradientTensorsAreAsManyAsInTheFrameworks) {
   EXPECT_EQ(TensorCount(Find("opt_125m")), 196U);
   EXPECT_EQ(TensorCount(Find("llama_7b")), 291U);
   EXPECT_EQ(TensorCount(Find("llama2_70b")), 723U);
+  EXPECT_EQ(TensorCount(Find("mistral_7b")), 291U);
+  EXPECT_EQ(TensorCount(Find("gpt_neox_20b")), 532U);
+  EXPECT_EQ(TensorCount(Find("bloom_7b1")), 365U);
+  EXPECT_EQ(TensorCount(Find("roberta_base")), 199U);
+  EXPECT_EQ(TensorCount(Find("resnext50_32x4d")), 161U);
+  EXPECT_EQ(TensorCount(Find("convnext_tiny")), 182U);
+  EXPECT_EQ(TensorCount(Find("t5_v1_1_xl")), 558U);
   EXPECT_EQ(TensorCount(Find("vit_b_16")), 152U);
   EXPECT_EQ(TensorCount(Find("t5_base")), 257U);
   EXPECT_EQ(TensorCount(Find("unet")), 64U);
@@ -213,6 +241,10 @@ struct PublishedWork {
 // layers. He et al. 2015, table 1, round to two digits.
 constexpr PublishedWork kPublishedWork[] = {
     {"alexnet", 2 * 0.714, 0.005},             // torchvision
+    {"convnext_base", 2 * 15.355, 0.005},      // torchvision
+    {"convnext_large", 2 * 34.361, 0.005},     // torchvision
+    {"convnext_small", 2 * 8.684, 0.005},      // torchvision
+    {"convnext_tiny", 2 * 4.456, 0.005},       // torchvision
     {"densenet121", 2 * 2.834, 0.005},         // torchvision
     {"efficientnet_b0", 2 * 0.386, 0.005},     // torchvision
     {"gpt2", 291.648, 0.005},                  // karpathy/nanoGPT, transformer_sizing.ipynb
@@ -228,11 +260,16 @@ constexpr PublishedWork kPublishedWork[] = {
     {"resnet32", 2 * 0.06886, 0.005},          // as thop prints it
     {"resnet50", 2 * 3.8, 0.02},               // He et al.
     {"resnet50_v1_5", 2 * 4.089, 0.005},       // torchvision
+    {"resnext101_32x8d", 2 * 16.414, 0.005},   // torchvision
+    {"resnext50_32x4d", 2 * 4.23, 0.005},      // torchvision
     {"vgg16", 2 * 15.47, 0.005},               // torchvision
     {"vgg19", 2 * 19.632, 0.005},              // torchvision
     {"vit_b_16", 2 * 17.564, 0.005},           // torchvision
     {"vit_b_32", 2 * 4.409, 0.005},            // torchvision
+    {"vit_h_14", 2 * 167.295, 0.005},          // torchvision
     {"vit_l_16", 2 * 61.555, 0.005},           // torchvision
+    {"wide_resnet101_2", 2 * 22.753, 0.005},   // torchvision
+    {"wide_resnet50_2", 2 * 11.398, 0.005},    // torchvision
     {"yolov3", 65.86, 0.005},                  // pjreddie.com/darknet/yolo (2 a multiply-add)
 };
 
@@ -247,13 +284,20 @@ TEST(WorkloadCatalog, MatrixWorkIsNearThePublished) {
 // Howard et al., MobileNets, table 7; tensorflow/models, mobilenet_v2's README; for YOLOv3
 // pjreddie.com/darknet; for ViT torchvision's weights that were trained at these sizes.
 constexpr PublishedWork kPublishedWorkOfSizes[] = {
-    {"mobilenet@192", 2 * 0.418, 0.005},    {"mobilenet@160", 2 * 0.290, 0.005},
-    {"mobilenet@128", 2 * 0.186, 0.005},    {"mobilenet_v2@192", 2 * 0.221, 0.005},
-    {"mobilenet_v2@160", 2 * 0.154, 0.005}, {"mobilenet_v2@128", 2 * 0.099, 0.01},
-    {"yolov3@320", 38.97, 0.005},           {"yolov3@608", 140.69, 0.005},
-    {"vit_b_16@384", 2 * 55.484, 0.005},    {"vit_l_16@512", 2 * 361.986, 0.005},
-    {"bert_base@128", 22.5, 0.02},     // TinyBERT (arXiv 1909.10351), table 1
-    {"llama_7b@128", 1700.06, 0.005},  // calflops, README
+    {"mobilenet@192", 2 * 0.418, 0.005},
+    {"mobilenet@160", 2 * 0.290, 0.005},
+    {"mobilenet@128", 2 * 0.186, 0.005},
+    {"mobilenet_v2@192", 2 * 0.221, 0.005},
+    {"mobilenet_v2@160", 2 * 0.154, 0.005},
+    {"mobilenet_v2@128", 2 * 0.099, 0.01},
+    {"yolov3@320", 38.97, 0.005},
+    {"yolov3@608", 140.69, 0.005},
+    {"vit_b_16@384", 2 * 55.484, 0.005},
+    {"vit_l_16@512", 2 * 361.986, 0.005},
+    {"vit_h_14@518", 2 * 1016.717, 0.005},
+    {"bert_base@128", 22.5, 0.02},      // TinyBERT (arXiv 1909.10351), table 1
+    {"llama_7b@128", 1700.06, 0.005},   // calflops, README
+    {"llama2_7b@128", 1700.06, 0.005},  // calflops, README
 };
 
 TEST(WorkloadCatalog, MatrixWorkOfOtherSizesIsNearThePublished) {
@@ -307,10 +351,12 @@ TEST(WorkloadCatalog, SizesOfInputChangeWorkAndNoTensor) {
       EXPECT_TRUE(Says(ErrorOf([&] { FindWorkload(name + "@" + wrong); }), name + "@" + wrong));
     }
   }
-  EXPECT_EQ(sized, 37);
+  EXPECT_EQ(sized, 58);
   EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("yolov3@400"); }), "a multiple of 32"));
   EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("vit_b_16@100"); }), "a multiple of 16"));
   EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("vit_b_32@240"); }), "a multiple of 32"));
+  EXPECT_TRUE(
+      Says(ErrorOf([] { FindWorkload("vit_h_14@32"); }), "a multiple of 14 from 42 to 4088"));
   EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("switch_base_8@100"); }), "a multiple of 8"));
   EXPECT_FALSE(FindWorkload("resnet5@64").has_value());
   EXPECT_EQ(Find("googlenet@128").name, "inception_v1@128");
@@ -320,6 +366,7 @@ TEST(WorkloadCatalog, SizesOfInputChangeWorkAndNoTensor) {
 TEST(WorkloadCatalog, APositionIsLearntForEachPatch) {
   EXPECT_EQ(Find("vit_b_16@384").parameters, 86'859'496);
   EXPECT_EQ(Find("vit_l_16@512").parameters, 305'174'504);
+  EXPECT_EQ(Find("vit_h_14@518").parameters, 633'470'440);
   EXPECT_EQ(LayerNamed(Find("vit_b_32@64"), "encoder.pos_embedding").tensors,
             std::vector<std::int64_t>{5 * 768});
 }
@@ -373,7 +420,8 @@ TEST(WorkloadCatalog, WorkOfDecodersIsTheClosedForm) {
       {"gpt2_large", 1024, 36, 1280, 50257}, {"gpt2_xl", 1024, 48, 1600, 50257},
       {"opt_125m", 2048, 12, 768, 50272},    {"opt_1.3b", 2048, 24, 2048, 50272},
       {"opt_2.7b", 2048, 32, 2560, 50272},   {"opt_6.7b", 2048, 32, 4096, 50272},
-      {"opt_13b", 2048, 40, 5120, 50272},    {"opt_13b@100", 100, 40, 5120, 50272}};
+      {"opt_13b", 2048, 40, 5120, 50272},    {"opt_13b@100", 100, 40, 5120, 50272},
+      {"bloom_7b1", 2048, 30, 4096, 250880}, {"gpt_neox_20b", 2048, 44, 6144, 50432}};
   for (const DecoderSizes& d : kDecoders) {
     const double h = d.features;
     const double expected = 24 * d.tokens * d.layers * h * h * (1 + d.tokens / (6 * h)) +
@@ -387,8 +435,14 @@ TEST(WorkloadCatalog, WorkOfDecodersIsTheClosedForm) {
 TEST(WorkloadCatalog, LlamaWorkIsTheClosedForm) {
   constexpr DecoderSizes kDecoders[] = {{"llama_7b", 2048, 32, 4096, 32000},
                                         {"llama_13b", 2048, 40, 5120, 32000},
+                                        {"llama_7b@4096", 4096, 32, 4096, 32000},
+                                        {"llama2_7b", 4096, 32, 4096, 32000},
+                                        {"llama2_13b", 4096, 40, 5120, 32000},
                                         {"llama2_70b", 4096, 80, 8192, 32000},
-                                        {"llama3_8b", 8192, 32, 4096, 128256}};
+                                        {"codellama_34b@16384", 16384, 48, 8192, 32000},
+                                        {"llama3_8b", 8192, 32, 4096, 128256},
+                                        {"llama3_70b", 8192, 80, 8192, 128256},
+                                        {"mistral_7b", 4096, 32, 4096, 32000}};
   for (const DecoderSizes& d : kDecoders) {
     const Workload llama = Find(d.name);
     const double weights = static_cast<double>(llama.parameters) - d.vocabulary * d.features;
@@ -396,6 +450,36 @@ TEST(WorkloadCatalog, LlamaWorkIsTheClosedForm) {
         2 * d.tokens * weights + 4 * d.tokens * d.tokens * d.layers * d.features;
     EXPECT_NEAR(MatrixFlop(llama), expected, 0.002 * expected) << d.name;
   }
+}
+
+// LLaMA and Llama 2 of these sizes are one network.
+TEST(WorkloadCatalog, LlamaTakesTheTokensOfLlama2) {
+  for (const auto& [first, second] :
+       {std::pair("llama_7b", "llama2_7b"), {"llama_13b", "llama2_13b"}}) {
+    EXPECT_EQ(Find(first + std::string("@4096")).layers, Find(second).layers);
+    EXPECT_EQ(Find(first).layers, Find(second + std::string("@2048")).layers);
+  }
+}
+
+// calflops, README: 1550.39 G for BLOOM-7B1 without its output layer, of whose two products of
+// attention it sees one.
+TEST(WorkloadCatalog, BloomWorkIsNearThePublished) {
+  const Workload bloom = Find("bloom_7b1@128");
+  const double head = LayerNamed(bloom, "lm_head").forward_flop.si();
+  const double seen = MatrixFlop(bloom) - head - FlopOfKind(bloom, LayerKind::kAttention) / 2;
+  EXPECT_NEAR(1e-9 * seen, 1550.39, 0.002 * 1550.39);
+}
+
+// Of 96 features of a head 24 are turned, and joined to the others again.
+TEST(WorkloadCatalog, NeoxTurnsAQuarterOfItsFeatures) {
+  const Workload neox = Find("gpt_neox_20b@100");
+  for (const char* which : {"query", "key"}) {
+    const std::string rotary = std::string("layers.7.attention.") + which + ".rotary";
+    EXPECT_EQ(OutputElements(LayerNamed(neox, rotary + ".add")), 100.0 * 64 * 24) << which;
+    EXPECT_EQ(OutputElements(LayerNamed(neox, rotary + ".join")), 100.0 * 64 * 96) << which;
+  }
+  EXPECT_EQ(LayerNamed(neox, "layers.7.attention.scores").operation,
+            Operation(BatchedProductOp{64, 100, 100, 96}));
 }
 
 // 8 heads of keys serve 64 of queries.
@@ -420,7 +504,8 @@ TEST(WorkloadCatalog, EncoderAndDecoderWorkIsTheClosedForm) {
   constexpr DecoderSizes kModels[] = {{"t5_small", 512, 6, 512, 32128},
                                       {"t5_base", 512, 12, 768, 32128},
                                       {"t5_large", 512, 24, 1024, 32128},
-                                      {"t5_base@1000", 1000, 12, 768, 32128}};
+                                      {"t5_base@1000", 1000, 12, 768, 32128},
+                                      {"t5_v1_1_base", 512, 12, 768, 32128}};
   for (const DecoderSizes& m : kModels) {
     const double d = m.features;
     const double out = 114;
@@ -429,6 +514,19 @@ TEST(WorkloadCatalog, EncoderAndDecoderWorkIsTheClosedForm) {
     const double expected = m.layers * block + 2 * out * d * m.vocabulary;
     EXPECT_NEAR(MatrixFlop(Find(m.name)), expected, 0.002 * expected) << m.name;
   }
+}
+
+// Two layers of 5120 make the gate of each feed-forward part, which one of 8192 would not, and the
+// output layer has a weight of its own.
+TEST(WorkloadCatalog, TheNewerT5HasGates) {
+  const Workload t5 = Find("t5_v1_1_xl");
+  const std::string part = "decoder.block.3.feed_forward";
+  EXPECT_EQ(LayerNamed(t5, part + ".wi_0").operation, Operation(DenseOp{114, 2048, 5120}));
+  EXPECT_EQ(LayerNamed(t5, part + ".wi_1").operation, Operation(DenseOp{114, 2048, 5120}));
+  EXPECT_EQ(OutputElements(LayerNamed(t5, part + ".gate")), 114.0 * 5120);
+  EXPECT_EQ(LayerNamed(t5, part + ".wo").operation, Operation(DenseOp{114, 5120, 2048}));
+  EXPECT_EQ(t5.layers.back().tensors, std::vector<std::int64_t>{2048 * 32128});
+  EXPECT_TRUE(LayerNamed(t5, "decoder.embed_tokens").tensors.empty());
 }
 
 TEST(WorkloadCatalog, CrossAttentionReadsTheEncoder) {
@@ -589,6 +687,9 @@ TEST(WorkloadCatalog, ShapesAlongTheWay) {
   EXPECT_EQ(elements("llama3_8b", "layers.31.mlp.gate"), 8192.0 * 14336.0);
   EXPECT_EQ(elements("vit_b_16", "concat_class_token"), 197.0 * 768.0);
   EXPECT_EQ(elements("vit_b_16", "heads.head"), 1000.0);
+  EXPECT_EQ(elements("convnext_tiny", "stem.norm"), 56.0 * 56.0 * 96.0);
+  EXPECT_EQ(elements("convnext_tiny", "stage4.2.scale"), 7.0 * 7.0 * 768.0);
+  EXPECT_EQ(elements("resnext101_32x8d", "layer4.0.conv2"), 7.0 * 7.0 * 2048.0);
   EXPECT_EQ(elements("unet", "down4.1.conv"), 32.0 * 32.0 * 1024.0);
   EXPECT_EQ(elements("unet", "up1.concat"), 64.0 * 64.0 * 1024.0);
   EXPECT_EQ(elements("unet", "outc"), 512.0 * 512.0 * 2.0);
@@ -625,6 +726,10 @@ TEST(WorkloadCatalog, AliasesLeadToTheCatalogueName) {
   EXPECT_EQ(Find("neumf").name, "ncf");
   EXPECT_EQ(Find("resnet200_v2").name, "resnet200");
   EXPECT_EQ(Find("llama3").name, "llama3_8b");
+  EXPECT_EQ(Find("mistral").name, "mistral_7b");
+  EXPECT_EQ(Find("roberta").name, "roberta_base");
+  EXPECT_EQ(Find("bloom").name, "bloom_7b1");
+  EXPECT_EQ(Find("gpt_neox").name, "gpt_neox_20b");
   EXPECT_EQ(Find("switch_base").name, "switch_base_8");
   EXPECT_EQ(Find("t5@100").name, "t5_base@100");
   EXPECT_EQ(Find("vit").name, "vit_b_16");
@@ -675,8 +780,15 @@ TEST(WorkloadCatalog, DeeperIsMore) {
       {"gpt2", "gpt2_medium", "gpt2_large", "gpt2_xl"},
       {"opt_125m", "opt_1.3b", "opt_2.7b", "opt_6.7b", "opt_13b"},
       {"llama_7b", "llama_13b", "llama2_70b"},
-      {"vit_b_16", "vit_l_16"},
+      {"llama2_7b", "llama2_13b", "codellama_34b", "llama2_70b"},
+      {"llama3_8b", "llama3_70b"},
+      {"roberta_base", "roberta_large"},
+      {"vit_b_16", "vit_l_16", "vit_h_14"},
       {"t5_small", "t5_base", "t5_large"},
+      {"t5_v1_1_base", "t5_v1_1_large", "t5_v1_1_xl"},
+      {"convnext_tiny", "convnext_small", "convnext_base", "convnext_large"},
+      {"resnext50_32x4d", "resnext101_32x8d"},
+      {"resnet50_v1_5", "wide_resnet50_2", "wide_resnet101_2"},
       {"t5_base", "switch_base_8"},
       {"mlp_mnist", "mlp_imagenet"}};
   for (const std::vector<std::string>& ladder : ladders) {
