@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "data/record/input_error.h"
+#include "data/workloads/by_numbers.h"
 #include "data/workloads/families.h"
 
 namespace stepcast {
@@ -203,7 +204,10 @@ std::vector<std::string> WorkloadNames() {
 std::optional<Workload> FindWorkload(std::string_view name) {
   const std::size_t at = name.find(kAtSize);
   const Entry* entry = FindEntry(name.substr(0, at));
-  if (entry == nullptr) return FindMessage(name);
+  if (entry == nullptr) {
+    std::optional<Workload> decoder = FindByNumbers(name);
+    return decoder ? decoder : FindMessage(name);
+  }
   if (at == std::string_view::npos) {
     return entry->make_sized != nullptr ? entry->make_sized(entry->sizes.usual) : entry->make();
   }

@@ -78,11 +78,14 @@
 // and Switch are those of the input, the output has 114 (of the pretraining's 512) whatever they
 // are; Whisper's are those of the text, of 30 s of speech always.
 //
-// Attention is fused in llama*, codellama_34b and mistral_7b, as LLaMA's and Mistral's papers say and
-// their successors are taken to have kept, and plain in all others. Layers are those of plain
+// Attention is fused in llama*, codellama_34b and mistral_7b, as LLaMA's and Mistral's papers say
+// and their successors are taken to have kept, and plain in all others. Layers are those of plain
 // attention either way. The positions of LLaMA are no table, so that llama_7b and llama_13b take as
 // many tokens as Llama 2 was trained on; a window of Mistral's attention is as long as its longest
 // sequence here.
+//
+// Decoders that are not in the table are known by their numbers, like
+// gpt:layers=24:hidden=2048:heads=16@2048 (by_numbers.h).
 //
 // message_N, N from 4 to 10^15, is a bare message of N bytes, as benchmarks of collectives send it:
 // nothing is computed.
@@ -102,10 +105,11 @@ namespace stepcast {
 // All names of the table, sorted.
 std::vector<std::string> WorkloadNames();
 
-// The network or message of that name, generated anew at each call (within some ms at most), or
-// nothing. Other common spellings are understood: bert, bloom, googlenet, gpt2_small, gpt_neox,
-// llama3, mistral, mobilenet_v1, neumf, resnet200_v2, roberta, switch_base, t5, vit, whisper. Throws
-// InputError for a known network with a size that it does not take.
+// The network, decoder or message of that name, generated anew at each call (within some ms at
+// most), or nothing. Other common spellings are understood: bert, bloom, googlenet, gpt2_small,
+// gpt_neox, llama3, mistral, mobilenet_v1, neumf, resnet200_v2, roberta, switch_base, t5, vit,
+// whisper. Throws InputError for a known network with a size that it does not take, and for wrong
+// numbers.
 std::optional<Workload> FindWorkload(std::string_view name);
 
 // A network of which nothing is known but its size: all parameters have gradients of 4 bytes.

@@ -36,33 +36,42 @@ void GeluMlp(NetworkBuilder& net, const std::string& up, const std::string& acti
   net.Dense(down, {.units = features});
 }
 
-Workload Gpt(const LanguageModel& model, std::int64_t tokens) {
-  constexpr std::int64_t kVocabulary = 50257;
-  const std::int64_t features = model.features;
-  NetworkBuilder net(
-      model.name, std::string(model.title) + ", " + to_string(tokens) + kTiedHead,
-      "Hugging Face GPT2LMHeadModel, " + std::string(model.repository) + "; Radford et al. 2019",
-      {tokens, 1, 1});
-  net.Embedding("wte", {.rows = kVocabulary, .features = features, .tokens = tokens});
-  net.Embedding("wpe", {.rows = kGpt2Positions, .features = features, .tokens = tokens});
+void WriteGpt(NetworkBuilder& net, const DecoderNumbers& n, std::int64_t positions,
+              std::int64_t tokens) {
+  net.Embedding("wte", {.rows = n.vocabulary, .features = n.hidden, .tokens = tokens});
+  net.Embedding("wpe", {.rows = positions, .features = n.hidden, .tokens = tokens});
   const Shape sequence = net.shape();
   net.Add("add_wpe", sequence);
   net.Dropout("drop");
-  for (std::int64_t i = 0; i < model.blocks; ++i) {
+  for (std::int64_t i = 0; i < n.layers; ++i) {
     const std::string block = "h." + to_string(i) + ".";
     net.LayerNorm(block + "ln_1");
-    net.Attention(
-        block + "attn",
-        {.heads = model.heads, .fused_projections = true, .in_passes = true, .causal = true});
+    net.Attention(block + "attn",
+                  {.heads = n.heads, .fused_projections = true, .in_passes = true, .causal = true});
     net.Dropout(block + "attn.resid_dropout");
     net.Add(block + "attn.add", sequence);
     net.LayerNorm(block + "ln_2");
-    GeluMlp(net, block + "mlp.c_fc", block + "mlp.gelu", block + "mlp.c_proj", 4 * features);
+    GeluMlp(net, block + "mlp.c_fc", block + "mlp.gelu", block + "mlp.c_proj", n.mlp);
     net.Dropout(block + "mlp.dropout");
     net.Add(block + "mlp.add", sequence);
   }
   net.LayerNorm("ln_f");
-  net.Dense("lm_head", {.units = kVocabulary, .bias = false, .tied = true});
+  net.Dense("lm_head", {.units = n.vocabulary, .bias = false, .tied = true});
+}
+
+Workload Gpt(const LanguageModel& model, std::int64_t tokens) {
+  NetworkBuilder net(
+      model.name, std::string(model.title) + ", " + to_string(tokens) + kTiedHead,
+      "Hugging Face GPT2LMHeadModel, " + std::string(model.repository) + "; Radford et al. 2019",
+      {tokens, 1, 1});
+  WriteGpt(net,
+           {.layers = model.blocks,
+            .hidden = model.features,
+            .heads = model.heads,
+            .key_value_heads = model.heads,
+            .mlp = 4 * model.features,
+            .vocabulary = kGpt2Vocabulary},
+           kGpt2Positions, tokens);
   return net.Finish(Statistics::kNotInTotal);
 }
 
@@ -107,37 +116,54 @@ struct LlamaSizes {
 // No layer has a bias, and the output layer has a weight of its own. They were trained with fused
 // attention (arXiv 2302.13971, section 2.4; 2310.06825, section 2), which their successors kept;
 // networks before them were not.
-Workload Llama(const LanguageModel& model, const LlamaSizes& sizes, std::int64_t tokens) {
-  NetworkBuilder net(model.name, std::string(model.title) + ", " + to_string(tokens) + " tokens",
-                     "Hugging Face " + std::string(sizes.architecture) + ", " + model.repository +
-                         "; " + sizes.paper,
-                     {tokens, 1, 1});
+void WriteLlama(NetworkBuilder& net, const DecoderNumbers& n, std::int64_t tokens) {
   net.FuseAttention();
-  net.Embedding("embed_tokens",
-                {.rows = sizes.vocabulary, .features = model.features, .tokens = tokens});
+  net.Embedding("embed_tokens", {.rows = n.vocabulary, .features = n.hidden, .tokens = tokens});
   const Shape sequence = net.shape();
-  for (std::int64_t i = 0; i < model.blocks; ++i) {
+  for (std::int64_t i = 0; i < n.layers; ++i) {
     const std::string layer = "layers." + to_string(i) + ".";
     net.RmsNorm(layer + "input_layernorm");
-    net.Attention(layer + "self_attn", {.heads = model.heads,
-                                        .key_value_heads = sizes.key_value_heads,
+    net.Attention(layer + "self_attn", {.heads = n.heads,
+                                        .key_value_heads = n.key_value_heads,
                                         .bias = false,
                                         .rotary = true,
                                         .causal = true});
     net.Add(layer + "self_attn.add", sequence);
     net.RmsNorm(layer + "post_attention_layernorm");
-    net.Dense(layer + "mlp.gate_proj", {.units = sizes.hidden, .bias = false});
+    net.Dense(layer + "mlp.gate_proj", {.units = n.mlp, .bias = false});
     net.Activation(layer + "mlp.silu", Function::kSwish);
     const Shape gate = net.shape();
     net.set_shape(sequence);
-    net.Dense(layer + "mlp.up_proj", {.units = sizes.hidden, .bias = false});
+    net.Dense(layer + "mlp.up_proj", {.units = n.mlp, .bias = false});
     net.Multiply(layer + "mlp.gate", gate);
-    net.Dense(layer + "mlp.down_proj", {.units = model.features, .bias = false});
+    net.Dense(layer + "mlp.down_proj", {.units = n.hidden, .bias = false});
     net.Add(layer + "mlp.add", sequence);
   }
   net.RmsNorm("norm");
-  net.Dense("lm_head", {.units = sizes.vocabulary, .bias = false});
+  net.Dense("lm_head", {.units = n.vocabulary, .bias = false});
+}
+
+Workload Llama(const LanguageModel& model, const LlamaSizes& sizes, std::int64_t tokens) {
+  NetworkBuilder net(model.name, std::string(model.title) + ", " + to_string(tokens) + " tokens",
+                     "Hugging Face " + std::string(sizes.architecture) + ", " + model.repository +
+                         "; " + sizes.paper,
+                     {tokens, 1, 1});
+  WriteLlama(net,
+             {.layers = model.blocks,
+              .hidden = model.features,
+              .heads = model.heads,
+              .key_value_heads = sizes.key_value_heads,
+              .mlp = sizes.hidden,
+              .vocabulary = sizes.vocabulary},
+             tokens);
   return net.Finish(Statistics::kNotInTotal);
+}
+
+// "24 layers of 2048, 16 heads".
+std::string NumbersText(const DecoderNumbers& n) {
+  return to_string(n.layers) + " layers of " + to_string(n.hidden) + ", " + to_string(n.heads) +
+         " heads" +
+         (n.key_value_heads == n.heads ? "" : ", " + to_string(n.key_value_heads) + " of keys");
 }
 
 }  // namespace
@@ -153,6 +179,14 @@ Workload Gpt2Large(std::int64_t tokens) {
 }
 Workload Gpt2Xl(std::int64_t tokens) {
   return Gpt({"gpt2_xl", "GPT-2 XL", "gpt2-xl", 48, 1600, 25}, tokens);
+}
+
+Workload GptOf(const std::string& name, const DecoderNumbers& numbers, std::int64_t tokens) {
+  NetworkBuilder net(
+      name, "GPT-2 of " + NumbersText(numbers) + ", " + to_string(tokens) + kTiedHead,
+      "numbers as told, form of Hugging Face GPT2LMHeadModel; Radford et al. 2019", {tokens, 1, 1});
+  WriteGpt(net, numbers, tokens, tokens);
+  return net.Finish(Statistics::kNotInTotal);
 }
 
 Workload Opt125M(std::int64_t tokens) {
@@ -226,6 +260,15 @@ Workload Bloom7B1(std::int64_t tokens) {
   }
   net.LayerNorm("ln_f");
   net.Dense("lm_head", {.units = kVocabulary, .bias = false, .tied = true});
+  return net.Finish(Statistics::kNotInTotal);
+}
+
+Workload LlamaOf(const std::string& name, const DecoderNumbers& numbers, std::int64_t tokens) {
+  NetworkBuilder net(
+      name, "LLaMA of " + NumbersText(numbers) + ", " + to_string(tokens) + " tokens",
+      "numbers as told, form of Hugging Face LlamaForCausalLM; Touvron et al., arXiv 2302.13971",
+      {tokens, 1, 1});
+  WriteLlama(net, numbers, tokens);
   return net.Finish(Statistics::kNotInTotal);
 }
 

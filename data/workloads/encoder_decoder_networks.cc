@@ -1,5 +1,6 @@
-// Raffel et al.: T5 (arXiv 1910.10683); Shazeer: GLU Variants (2002.05202), of T5 v1.1; Fedus et al.: Switch Transformers (2101.03961); Radford et
-// al.: Whisper (2212.04356). As Hugging Face transformers builds them.
+// Raffel et al.: T5 (arXiv 1910.10683), whose version 1.1 has gates after Shazeer (2002.05202);
+// Fedus et al.: Switch Transformers (2101.03961); Radford et al.: Whisper (2212.04356). As Hugging
+// Face transformers builds them.
 #include <optional>
 #include <string>
 

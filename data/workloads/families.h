@@ -4,6 +4,7 @@
 #define STEPCAST_DATA_WORKLOADS_FAMILIES_H_
 
 #include <cstdint>
+#include <string>
 
 #include "data/record/workload.h"
 
@@ -14,6 +15,9 @@ inline constexpr int kBertPositions = 512;
 inline constexpr int kGpt2Positions = 1024;
 inline constexpr int kOptPositions = 2048;
 inline constexpr int kWhisperPositions = 448;
+// Rows of their tables of tokens.
+inline constexpr int kGpt2Vocabulary = 50257;
+inline constexpr int kLlamaVocabulary = 32000;
 // The sequence length of the SQuAD fine-tuning in google-research/bert, README.
 inline constexpr int kSquadTokens = 384;
 // Each expert has one token at least.
@@ -65,6 +69,20 @@ Workload VitL16(std::int64_t pixels);
 Workload VitH14(std::int64_t pixels);
 
 // decoder_networks.cc
+
+// The lengths of a decoder.
+struct DecoderNumbers {
+  std::int64_t layers = 0;
+  std::int64_t hidden = 0;           // features of each token
+  std::int64_t heads = 0;            // of queries
+  std::int64_t key_value_heads = 0;  // each for a group of those of queries
+  std::int64_t mlp = 0;              // features within the feed-forward part
+  std::int64_t vocabulary = 0;
+};
+// Decoders in the form of GPT-2, with a learnt position for each of the tokens, and of LLaMA.
+Workload GptOf(const std::string& name, const DecoderNumbers& numbers, std::int64_t tokens);
+Workload LlamaOf(const std::string& name, const DecoderNumbers& numbers, std::int64_t tokens);
+
 Workload Gpt2(std::int64_t tokens);
 Workload Gpt2Medium(std::int64_t tokens);
 Workload Gpt2Large(std::int64_t tokens);

@@ -126,8 +126,8 @@ struct AttentionOptions {
   // Heads are copied apart and together, and scores are scaled, masked and dropped out, each in a
   // pass of its own: code from before one kernel did all of attention, and of drop-out.
   bool in_passes = false;
-  // Turns queries and keys by their positions (Su et al., arXiv 2104.09864): of each head's features
-  // one in so many.
+  // Turns queries and keys by their positions (Su et al., arXiv 2104.09864): of each head's
+  // features one in so many.
   bool rotary = false;
   std::int64_t rotary_divisor = 1;
   bool causal = false;  // a mask hides from each position what comes later

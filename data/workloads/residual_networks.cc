@@ -1,7 +1,7 @@
 // He, Zhang, Ren, Sun: Deep Residual Learning for Image Recognition, CVPR 2016 (arXiv 1512.03385);
 // Identity Mappings in Deep Residual Networks, ECCV 2016 (arXiv 1603.05027). Xie et al.: ResNeXt
-// (1611.05431); Zagoruyko, Komodakis: Wide Residual Networks (1605.07146); Liu et al.: A ConvNet for
-// the 2020s (2201.03545).
+// (1611.05431); Zagoruyko, Komodakis: Wide Residual Networks (1605.07146); Liu et al.: A ConvNet
+// for the 2020s (2201.03545).
 #include <array>
 #include <string>
 
@@ -153,8 +153,8 @@ Workload TorchResNet(const TorchBottlenecks& network, std::int64_t pixels) {
   return net.Finish(Statistics::kNotInTotal);
 }
 
-// Each block ends in a trained factor for each channel, which is one row of a table here. Stochastic
-// depth is not listed, as drop-out is not.
+// Each block ends in a trained factor for each channel, which is one row of a table here.
+// Stochastic depth is not listed, as drop-out is not.
 Workload ConvNeXt(const std::string& size, const std::array<int, 4>& blocks, std::int64_t width,
                   std::int64_t pixels) {
   const std::string name = "convnext_" + size;

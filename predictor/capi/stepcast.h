@@ -126,8 +126,9 @@ typedef struct stepcast_workload_info {
   int64_t layers;  // 0 where only the totals are known
 } stepcast_workload_info;
 
-// A network of the catalogue: "resnet50", or for another size of input "resnet50@160".
-// STEPCAST_NOT_FOUND where it has none of that name, STEPCAST_BAD_INPUT where not of that size.
+// A network of the catalogue: "resnet50", or for another size of input "resnet50@160"; or a decoder
+// by its numbers: "gpt:layers=24:hidden=2048:heads=16@2048". STEPCAST_NOT_FOUND where there is none
+// of that name, STEPCAST_BAD_INPUT where not of that size or of such numbers.
 stepcast_status stepcast_workload_find(const char* name, stepcast_workload** workload,
                                        char** error);
 // A workload file, or its text, which errors call `name`.

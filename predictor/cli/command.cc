@@ -151,7 +151,8 @@ void AddTargetOptions(po::options_description* options) {
                          "cluster file, or the name of a shipped one (stepcast machines)")(
       "workload", po::value<std::string>()->value_name("W"),
       "name in the catalogue (stepcast workloads) or of a workload file; with another size of "
-      "input like resnet50@160, bert_base@128")(
+      "input like resnet50@160, bert_base@128; a decoder by its numbers like "
+      "gpt:layers=24:hidden=2048:heads=16@2048")(
       "workload-file", po::value<std::vector<std::string>>()->value_name("F")->composing(),
       "workload file; may be repeated")(
       "device", po::value<std::string>()->value_name("D"),

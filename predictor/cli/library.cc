@@ -89,7 +89,8 @@ Workload Library::LoadWorkload(const std::string& name) const {
   throw InputError({"", 0, "--workload"}, name,
                    "is not a known workload" + DidYouMean(name, AllWorkloadNames()),
                    fmt::format("a file given with --workload-file, or one of {}; with another size "
-                               "of input like resnet50@160 or bert_base@128",
+                               "of input like resnet50@160 or bert_base@128; a decoder by its "
+                               "numbers like gpt:layers=24:hidden=2048:heads=16@2048",
                                fmt::join(AllWorkloadNames(), ", ")));
 }
 

@@ -214,6 +214,11 @@ TEST(CapiWorkload, TheWholeCatalogueIsFound) {
   }
 }
 
+TEST(CapiWorkload, DecodersAreFoundByTheirNumbers) {
+  const char* name = "gpt:layers=24:hidden=2048:heads=16@2048";
+  ExpectSame(FindWorkloadHandle(name), *FindWorkload(name));
+}
+
 TEST(CapiWorkload, ReadsFilesAndTexts) {
   const std::string text = FormatWorkload(*FindWorkload("mlp_mnist"));
   const TempFolder folder;

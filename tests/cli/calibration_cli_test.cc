@@ -55,7 +55,9 @@ TEST(Calibrate, NetworksGoByTheirOwnNames) {
                    "bert_large@384,t4,1,0,none,8,0.5\n"
                    "bert_large,Tesla T4,1,0,none,8,0.5\n"
                    "bert,t4,1,0,none,8,0.2\n"
-                   "bert_base@128,t4,1,0,none,8,0.1\n");
+                   "bert_base@128,t4,1,0,none,8,0.1\n"
+                   "gpt:heads=4:hidden=256:layers=2@128,t4,1,0,none,8,0.05\n"
+                   "gpt:layers=2:hidden=256:heads=4:mlp=1024@128,t4,1,0,none,8,0.05\n");
   const std::string fitted = folder.Path("fitted.yaml");
   const Json report =
       JsonOf({"calibrate", "--cluster", "gce-t4", "--runs", runs, "--output", fitted});
@@ -64,7 +66,8 @@ TEST(Calibrate, NetworksGoByTheirOwnNames) {
   scopes.erase("cluster");
   scopes.erase("device t4");
   EXPECT_EQ(scopes, (std::set<std::string>{"workload bert_large on t4", "workload bert_base on t4",
-                                           "workload bert_base@128 on t4"}));
+                                           "workload bert_base@128 on t4",
+                                           "workload gpt:layers=2:hidden=256:heads=4@128 on t4"}));
   const auto step_of = [&](const std::string& name) {
     const Json prediction = JsonOf({"predict", "--cluster", fitted, "--workload", name, "--workers",
                                     "1", "--local-batch", "8"});
@@ -75,6 +78,7 @@ TEST(Calibrate, NetworksGoByTheirOwnNames) {
   EXPECT_EQ(step_of("bert_large"), step_of("bert_large@384"));
   EXPECT_NEAR(step_of("bert_base") / 0.2, 1, 0.02);
   EXPECT_NEAR(step_of("bert_base@128") / 0.1, 1, 0.02);
+  EXPECT_NEAR(step_of("gpt:hidden=256:layers=2:heads=4@128") / 0.05, 1, 0.02);
   const Json rows = JsonOf({"evaluate", "--cluster", fitted, "--runs", runs, "--rows"});
   for (const Json& row : rows.at("rows")) {
     const double measured = row.at("measured_step_time_s");

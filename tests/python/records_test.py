@@ -54,6 +54,10 @@ class Records(unittest.TestCase):
             stepcast.read_cluster("gce_t4")
         self.assertIn("did you mean gce-t4?", caught.exception.problem)
         self.assertEqual(stepcast.workload("resnet50@64").name, "resnet50@64")
+        decoder = stepcast.workload("llama:heads=32:layers=32:hidden=4096")
+        self.assertEqual(decoder.name, "llama:layers=32:hidden=4096:heads=32")
+        self.assertEqual(decoder.parameters, stepcast.workload("llama_7b").parameters)
+        self.assertEqual(stepcast.parse_workload(decoder.to_yaml()), decoder)
         with self.assertRaises(stepcast.InputError) as caught:
             stepcast.workload("resnet50@6")
         self.assertIn("32 to 4096 pixels", caught.exception.allowed)

@@ -125,7 +125,8 @@ def workload(name: str, *, parameters: int | None = None, gradient_bytes: int | 
     """A network of the catalogue by its name, or one of which only the size is known.
 
     Parameters
-        name : like "resnet50", or "resnet50@160" for images of another size; see workload_names
+        name : like "resnet50", or "resnet50@160" for images of another size; see workload_names. A
+            decoder by its numbers is "gpt:layers=24:hidden=2048:heads=16@2048"
         parameters : trainable parameters of a network that is not in the catalogue; gradients are
             four bytes each, unless
         gradient_bytes : says what one worker contributes to a synchronisation
