@@ -61,7 +61,8 @@ PlanQuery QueryOf(const Plan& plan);
 // Why a query has no answer.
 enum class QueryStatus {
   kOk,
-  kBadPlacement,      // workers do not fit nodes and devices_per_node, or are none
+  kBadPlacement,      // workers do not fit nodes and devices_per_node, or are none; or nodes differ
+                      // on which shard hybrid shares the model out
   kBadServers,        // too many for the compiled plan, or none with a strategy that needs them
   kBadBatch,          // local_batch or accumulation_steps below 1 or beyond what a plan may have
   kBadLink,           // a bandwidth, round trip or loss out of range
@@ -154,7 +155,8 @@ class CompiledPlan {
                         double* step_times_s) const noexcept;
 
   // The largest local batch that the device's memory holds; kMostBatch where nothing tells, 0 where
-  // not even one sample fits. Depends on `workers` and `accumulation_steps` of the query alone.
+  // not even one sample fits. Depends on `workers` and `accumulation_steps` of the query alone, and
+  // with shard hybrid on `devices_per_node`.
   int MostLocalBatch(const PlanQuery& query) const noexcept;
 
   // The batches that the calibration saw; empty when it saw none.

@@ -77,7 +77,7 @@ FailureOutlook MakeFailures(const Prediction& p, const Plan& plan, const JobOutl
   f.daly = DalyInterval(checkpoint, f.between_restarts);
   f.slowdown = CheckpointSlowdown(f.daly, checkpoint, restart, f.between_restarts);
   f.chief_loss = ChiefLoss(f.daly, checkpoint, restart);
-  if (plan.workers() > 1 && plan.shard == Shard::kNone) {
+  if (plan.workers() > 1 && !HasNoReplica(plan.shard_on_nodes())) {
     WorkerLoss loss;
     if (IsAsynchronous(plan)) {
       loss.stall = restart;

@@ -154,7 +154,7 @@ Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
 
 StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* why) const {
   const bool has_default =
-      !plan.bucket && plan.shard != Shard::kParameters && !plan.compress.is_factored();
+      !plan.bucket && !GathersUnits(plan.shard) && !plan.compress.is_factored();
   auto buckets = UsesServers(plan.strategy) ? server_buckets_ : default_buckets_;
   if (!has_default) {
     buckets = std::make_shared<const std::vector<Bucket>>(gradients_->MessagesOf(plan));

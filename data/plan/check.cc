@@ -223,6 +223,11 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
     if (plan.overlap == Overlap::kPNorm) {
       refuse("overlap", NameOf(plan.overlap), with_shard, "buckets or none");
     }
+    if (!MayBeOn(plan.placement, plan.shard)) {
+      refuse("shard", NameOf(plan.shard),
+             "with placement " + FormatPlacement(plan.placement) + ", whose nodes are not alike",
+             "as many devices on each node, like 4-4, or another shard");
+    }
   }
   if (plan.compress.exists()) {
     const std::string with = "with compress " + FormatCompression(plan.compress);
@@ -286,6 +291,12 @@ Plan WithPlacement(Plan plan, Placement placement) {
   plan.slow_nodes = std::min(beyond, plan.slow_nodes);
   if (plan.slow_nodes == 0) plan.slow_speed.reset();
   return plan;
+}
+
+Plan OnFilledNodes(const Plan& plan, int workers, int devices_per_node) {
+  Placement placement = FillNodes(workers, devices_per_node);
+  if (!MayBeOn(placement, plan.shard)) placement.pop_back();
+  return WithPlacement(plan, std::move(placement));
 }
 
 Plan WithStrategy(Plan plan, Strategy strategy) {

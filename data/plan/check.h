@@ -45,6 +45,16 @@ int SlowWorkers(const Plan& plan);
 // may be; hosts are as they were.
 Plan WithPlacement(Plan plan, Placement placement);
 
+// The plan on so many workers, nodes filled one after another. Where the model is shared out within
+// nodes, a last node that is not full is left out.
+Plan OnFilledNodes(const Plan& plan, int workers, int devices_per_node);
+
+// Whether workers may be placed so: who shares the model out within nodes has as many devices on
+// each.
+inline bool MayBeOn(const Placement& placement, Shard shard) {
+  return shard != Shard::kHybrid || AreNodesEqual(placement);
+}
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_DATA_PLAN_CHECK_H_

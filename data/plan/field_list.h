@@ -305,8 +305,8 @@ template <class Visit>
         FieldAt<&Plan::bytes_per_parameter>());
   visit(FieldFacts{"shard", "shard", "WHAT", "what workers share out instead of keeping it whole",
                    ": none (the default), optimizer (ZeRO-1), gradients (ZeRO-2), parameters "
-                   "(ZeRO-3, FSDP)"}
-            .Note("ZeRO-1, ZeRO-2, ZeRO-3 or FSDP "
+                   "(ZeRO-3, FSDP), hybrid (parameters, within each node)"}
+            .Note("ZeRO-1, ZeRO-2, ZeRO-3 or FSDP, FSDP's HYBRID_SHARD "
                   "([how](../explanation/step-model.md#13-models-that-are-shared-out))")
             .With(GoesWith::kHalves),
         FieldAt<&Plan::shard>());

@@ -24,11 +24,24 @@ inline constexpr int kShardingCount = 3;
 inline constexpr const char* kShardingNames[kShardingCount] = {"tensor", "even", "round-robin"};
 
 // What the workers share out among themselves instead of each keeping the whole: the optimizer's
-// state (ZeRO-1), the gradients too (ZeRO-2), or the parameters as well (ZeRO-3, FSDP).
-enum class Shard { kNone, kOptimizer, kGradients, kParameters };
-inline constexpr int kShardCount = 4;
+// state (ZeRO-1), the gradients too (ZeRO-2), or the parameters as well (ZeRO-3, FSDP); these among
+// all workers, or among the devices of each node alone, so that each node has the whole model
+// (FSDP's HYBRID_SHARD).
+enum class Shard { kNone, kOptimizer, kGradients, kParameters, kHybrid };
+inline constexpr int kShardCount = 5;
 inline constexpr const char* kShardNames[kShardCount] = {"none", "optimizer", "gradients",
-                                                         "parameters"};
+                                                         "parameters", "hybrid"};
+
+// Whether parameters are gathered, unit by unit, for each pass.
+inline constexpr bool GathersUnits(Shard shard) { return shard >= Shard::kParameters; }
+// What a plan on so many nodes shares out: on one node all are who share within nodes.
+inline constexpr Shard ShardOnNodes(Shard shard, int nodes) {
+  return shard == Shard::kHybrid && nodes <= 1 ? Shard::kParameters : shard;
+}
+// Whether each part of the model is with one worker alone, where there are several.
+inline constexpr bool HasNoReplica(Shard shard) {
+  return shard != Shard::kNone && shard != Shard::kHybrid;
+}
 
 // What gradients are made of while they are exchanged: half as many bytes of each (fp16, bf16), a
 // quarter with a scale of the bucket (int8), only a share of them, the largest, with their places
@@ -86,6 +99,9 @@ inline int Workers(const Placement& p) { return std::accumulate(p.begin(), p.end
 inline int Nodes(const Placement& p) { return static_cast<int>(p.size()); }
 inline int DevicesOnFullestNode(const Placement& p) {
   return p.empty() ? 0 : *std::max_element(p.begin(), p.end());
+}
+inline bool AreNodesEqual(const Placement& p) {
+  return std::all_of(p.begin(), p.end(), [&](int devices) { return devices == p.front(); });
 }
 // Nodes are filled one after another: 10 workers on nodes of 4 are 4-4-2.
 inline Placement FillNodes(int workers, int devices_per_node) {
@@ -159,6 +175,7 @@ struct Plan {
   }
   int workers() const { return Workers(placement); }
   int nodes() const { return Nodes(placement); }
+  Shard shard_on_nodes() const { return ShardOnNodes(shard, nodes()); }
   bool has_server_link() const { return server.HasOwnLink(servers); }
   double global_batch() const {
     return static_cast<double>(local_batch) * accumulation_steps * workers();

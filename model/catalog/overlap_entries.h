@@ -2,6 +2,7 @@
 #ifndef STEPCAST_MODEL_CATALOG_OVERLAP_ENTRIES_H_
 #define STEPCAST_MODEL_CATALOG_OVERLAP_ENTRIES_H_
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -112,7 +113,7 @@ void AddOverlapEntries(std::vector<Model<T>>* models) {
        .evaluate =
            [=](const std::vector<T>& x) {
              const GatheredPasses<T> passes =
-                 GatherUnits(half_of(x[2], x[3]), *EntryBuckets(Megabytes(100.0)),
+                 GatherUnits(UnitExchange<T>{half_of(x[2], x[3])}, *EntryBuckets(Megabytes(100.0)),
                              Duration<T>::FromSi(x[0]), Duration<T>::FromSi(x[1]));
              return (passes.forward + passes.backward).si();
            },
@@ -123,6 +124,63 @@ void AddOverlapEntries(std::vector<Model<T>>* models) {
                   {1, 1, 0, 1e-6},
                   300 + 0.1}},
        .home = {kShardedFiles, "GatherUnits", "13-models-that-are-shared-out"}});
+  models->push_back(
+      {.id = "overlap/hybrid_units",
+       .sentence = "Units are gathered and reduced within nodes, and their gradients then reduced "
+                   "between nodes, unit after unit behind all else.",
+       .formula = "F + B of the header, whose pass ends with A; 4 units of 100 MB",
+       .source = "Zhao et al., VLDB 2023",
+       .validity = "parameters divided among the devices of each node; a link within nodes and "
+                   "another between them",
+       .constants = "m = 100 MB",
+       .inputs = {{"t_f", "s", 1e-3, 10, Trend::kNeverFalls, "forward time of a micro-step"},
+                  {"t_b", "s", 1e-3, 10, Trend::kNeverFalls, "backward time of a micro-step"},
+                  {"a", "s", 1e-6, 1e-2, Trend::kNeverFalls,
+                   "cost of half an all-reduce in a node"},
+                  byte,
+                  {"A", "s", 1e-6, 1e-2, Trend::kNeverFalls, "cost of one between nodes"},
+                  {"B", "s/B", 1e-12, 1e-6, Trend::kNeverFalls, "cost of a byte of that"}},
+       .evaluate =
+           [=](const std::vector<T>& x) {
+             const UnitExchange<T> exchange{half_of(x[2], x[3]), half_of(x[4], x[5]).between};
+             const GatheredPasses<T> passes =
+                 GatherUnits(exchange, *EntryBuckets(Megabytes(100.0)), Duration<T>::FromSi(x[0]),
+                             Duration<T>::FromSi(x[1]));
+             return (passes.forward + passes.backward).si();
+           },
+       .known = {{"fast networks: both passes, the first gathers and all of the last unit",
+                  {5, 10, 0, 1e-12, 0, 1e-12},
+                  15 + 2e-5 + 1e-5 + 4e-5},
+                 {"slow links between nodes: all bytes, from the first unit on that is reduced",
+                  {1, 1, 0, 1e-12, 0, 1e-6},
+                  101.1 + 2e-5 + 2e-5}},
+       .home = {kShardedFiles, "GatherUnits", "13-models-that-are-shared-out"}});
+  models->push_back(
+      {.id = "collective/hybrid",
+       .sentence = "All of a unit whose parameters are shared out within nodes: two gathers and a "
+                   "reduce-scatter there, and a ring between nodes for each share.",
+       .formula = "3 (g-1) alpha_i + 3 (g-1)/g m / B_i + 2 (N-1) alpha + 2 (N-1)/N m / B; N = 3, "
+                  "g = 4",
+       .source = "Zhao et al., VLDB 2023; Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005)",
+       .validity = "equal nodes whose devices share one network card; one part after another, "
+                   "without the rounds that hide",
+       .inputs = {{"alpha", "s", 1e-6, 1e-2, Trend::kNeverFalls, "one-way cost of a message"},
+                  {"B", "B/s", 1e6, 1e11, Trend::kNeverRises, "bandwidth of a link, each way"},
+                  {"alpha_i", "s", 1e-6, 1e-3, Trend::kNeverFalls, "the same within a node"},
+                  {"B_i", "B/s", 1e8, 1e12, Trend::kNeverRises, "bandwidth within a node"},
+                  {"m", "B", 1e3, 1e11, Trend::kNeverFalls, "bytes of the unit"}},
+       .evaluate =
+           [](const std::vector<T>& x) {
+             const auto hop = [&](std::size_t at) {
+               return Hop<T>{Duration<T>::FromSi(x[at]), DataRate<T>::FromSi(x[at + 1])};
+             };
+             const CallCost<T> unit = HybridCall(NodeShape{12, 3, 4, 1}, hop(0), hop(2));
+             const SyncCost<T> cost{unit.Chain().per_call, unit.Steady().per_byte};
+             return cost.Time(DataSize<T>::FromSi(x[4])).si();
+           },
+       .known = {{"0.9 + 1.35 ms within, 4 + 8 between", {1e-3, 1e9, 1e-4, 1e10, 6e6}, 0.01425},
+                 {"no latency: 135 ms within, 800 between", {0, 1e9, 0, 1e10, 6e8}, 0.935}},
+       .home = {kShardedFiles, "HybridCall", "13-models-that-are-shared-out"}});
   models->push_back(
       {.id = "overlap/input",
        .sentence = "A step takes no less time than its samples to arrive, which are loaded ahead.",

@@ -25,6 +25,13 @@ std::vector<CallText> TextOf(const CollectiveTerms& t) {
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(count)));
   };
   const bool levels = t.between && t.within;
+  if (levels && t.hybrid) {
+    return {{"collective/hybrid",
+             {"2 (N-1) alpha", {t.n, t.alpha}},
+             {"2 (N-1)/N / (cards B_hop)", {t.n, t.cards, t.b_hop}},
+             t.alpha},
+            t.RingWithin()};
+  }
   switch (t.facts.strategy) {
     case Strategy::kTree:
       if (levels) {
@@ -82,11 +89,12 @@ class Allreduces final : public Exchange {
  public:
   Traffic CountTraffic(const Plan& plan, DataSize<> gradient, DataSize<> /*shard*/) const override {
     if (plan.workers() == 1) return {};
-    Traffic traffic = OfOne(plan, gradient);
+    const Shard shard = plan.shard_on_nodes();
+    Traffic traffic = shard == Shard::kHybrid ? OfHybrid(plan, gradient) : OfOne(plan, gradient);
     // Half of an all-reduce, of what all have to send.
     const double gathers = plan.compress.is_gathered() ? 0.5 : 1;
     const double messages = plan.compress.is_gathered() ? plan.workers() : 1;
-    const double times = ExchangesOf(plan.shard, plan.accumulation_steps) * gathers;
+    const double times = ExchangesOf(shard, plan.accumulation_steps) * gathers;
     traffic.total = traffic.total * (times * messages);
     traffic.transfers *= times;
     traffic.per_worker = traffic.per_worker * (times * messages);
@@ -95,7 +103,10 @@ class Allreduces final : public Exchange {
 
   MemoryShares Memory(const Plan& plan) const override {
     MemoryShares shares = Exchange::Memory(plan);
-    const double share = 1.0 / plan.workers();
+    const bool hybrid = plan.shard_on_nodes() == Shard::kHybrid;
+    const int sharers = hybrid ? DevicesOnFullestNode(plan.placement) : plan.workers();
+    if (hybrid && sharers == 1) return shares;  // each has the whole, and gathers nothing
+    const double share = 1.0 / sharers;
     if (plan.shard >= Shard::kOptimizer) shares.optimizer = share;
     if (plan.shard >= Shard::kGradients) {
       shares.gradients = share;
@@ -108,14 +119,15 @@ class Allreduces final : public Exchange {
   }
 
   SyncGrowth<double> Growth(const GrowthQuestion& q) const override {
-    return GrowthOfOne(q).Times(ExchangesOf(q.plan.shard, q.plan.accumulation_steps) /
+    return GrowthOfOne(q).Times(ExchangesOf(q.plan.shard_on_nodes(), q.plan.accumulation_steps) /
                                 q.plan.local_steps);
   }
 
   Duration<> Room(const GrowthQuestion& q) const override {
-    if (q.plan.shard != Shard::kParameters || q.plan.overlap != Overlap::kBuckets) {
+    if (!GathersUnits(q.plan.shard) || q.plan.overlap != Overlap::kBuckets) {
       return Exchange::Room(q);
     }
+    if (q.plan.shard_on_nodes() == Shard::kHybrid) return RoomOfHybrid(q);
     // Once the link is busy all the time, only the last unit of the forward pass waits for all.
     const Duration<> forward = (q.terms.micro - q.terms.backward) * (1 - q.buckets.front().ready);
     const Duration<> backward = q.buckets.size() > 1 ? q.terms.backward : Duration<>();
@@ -140,6 +152,28 @@ class Allreduces final : public Exchange {
   }
 
  private:
+  // Rings between nodes are busy from the first unit on that is reduced, once they are long: what
+  // is done by then, and all else of the exchange, is hidden but for what the forward pass waits.
+  static Duration<> RoomOfHybrid(const GrowthQuestion& q) {
+    const Hop<double>& hop = q.terms.device_hop;
+    const UnitExchange<double> within{
+        {Times(PipelineRing(RingAllreduce(q.devices_per_node, hop), hop.alpha), 0.5)}};
+    Duration<> all;
+    for (const Bucket& unit : q.buckets) all += within.half.Time(unit.bytes) * 3.0;
+    const Duration<> forward = q.terms.micro - q.terms.backward;
+    const Duration<> gathered = GatherUnits(within, q.buckets, forward, q.terms.backward).forward;
+    const Bucket& first = q.buckets.front();
+    const Duration<> gathers = within.half.Time(first.bytes);
+    Duration<> reduced = gathers + q.terms.backward * first.ready;
+    // The link gathers the next unit before it reduces this one.
+    if (q.buckets.size() > 1) {
+      reduced = Max(reduced, gathers + within.half.Time(q.buckets[1].bytes));
+    }
+    reduced += within.half.Time(first.bytes);
+    return (all - (gathered - forward) + q.terms.backward - reduced) *
+           (1.0 * q.plan.accumulation_steps);
+  }
+
   // Of one all-reduce of all gradients.
   static Traffic OfOne(const Plan& plan, DataSize<> gradient) {
     const double w = plan.workers();
@@ -178,13 +212,31 @@ class Allreduces final : public Exchange {
     return traffic;
   }
 
-  // Of one all-reduce, between devices of one node, or between full nodes.
+  // Of one exchange of all units, gathered and reduced within equal nodes and reduced between them.
+  static Traffic OfHybrid(const Plan& plan, DataSize<> gradient) {
+    const double g = DevicesOnFullestNode(plan.placement);
+    const double nodes = plan.nodes();
+    const double passes = 2 * kGathersAndReduce;
+    Traffic traffic;
+    traffic.transfers = passes * nodes * g * (g - 1) + 2 * g * nodes * (nodes - 1);
+    traffic.per_worker = gradient * (passes * (g - 1) / g + 2 * (nodes - 1) / (g * nodes));
+    traffic.total = gradient * (passes * nodes * (g - 1) + 2 * (nodes - 1));
+    return traffic;
+  }
+
+  // Of one exchange, between devices of one node, or between full nodes.
   SyncGrowth<double> GrowthOfOne(const GrowthQuestion& q) const {
     const bool between = q.plan.nodes() > 1;
     const int g = between ? q.devices_per_node : 1;
     const Hop<double>& hop = between ? q.terms.node_hop : q.terms.device_hop;
     const Hop<double>& intra = q.terms.device_hop;
     const bool levels = g > 1;
+    if (levels && q.plan.shard == Shard::kHybrid) {
+      return internal::BesideRingsWithin(
+          PipelinedRingGrowth(OverFullNodes(RingGrowth(hop), g, q.cards), hop.alpha, q.bytes,
+                              q.calls()),
+          g, q, kGathersAndReduce);
+    }
     switch (q.algorithm) {
       case Strategy::kTree:
         return (levels ? TreeOverNodesGrowth(g, hop, intra, q.cards) : DoubleTreeGrowth(hop))

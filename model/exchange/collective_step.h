@@ -107,11 +107,23 @@ CallCost<T> CollectiveCost(const StepFacts& facts, const CollectiveHops<T>& hops
                            hops.helper_link, hops.device, facts.nics);
   }
   const NodeShape shape = ShapeOf(facts);
+  if (facts.shard == Shard::kHybrid) return HybridCall(shape, hops.node, hops.device);
   if (!facts.compress.is_gathered()) {
     return PipelinedAllreduce(facts.strategy, shape, hops.node, hops.device);
   }
   return GatherCall(PipelinedAllreduce(facts.strategy, shape, hops.node, hops.device),
                     facts.workers);
+}
+
+// Time per byte of the message that its first piece takes once the flows between nodes are open. A
+// ring moves a message 2 (w-1)/w times, one w-th at once.
+template <class T>
+DurationPerByte<T> TimeOfPieces(const StepFacts& facts, const SyncCost<T>& call,
+                                const Hop<T>& node) {
+  const RingPieces pieces = PiecesOf(facts);
+  if (facts.shard != Shard::kHybrid) return call.per_byte / pieces.count;
+  // What goes within nodes is no part of it.
+  return pieces.first / (node.bandwidth * static_cast<double>(ShapeOf(facts).used_cards()));
 }
 
 // What would speed up a collective over an average bucket most by being faster: the path between
@@ -236,14 +248,14 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const CollectiveHops<T>& 
   sync.limiter = CollectiveLimiter(facts, hops, call);
   sync.cost = call.Steady();
   sync.passes = ExchangesOf(facts.shard, facts.accumulation_steps) / facts.local_steps;
-  const bool by_units = facts.shard == Shard::kParameters;
-  const Duration<T> trip =
-      facts.nodes > 1 && !by_units ? SlowStartTrip(*NodeLink(facts), hops.node) : Duration<T>();
+  const bool by_units = GathersUnits(facts.shard);
+  // Gathers between nodes keep their links busy.
+  const bool is_silent = facts.nodes > 1 && facts.shard != Shard::kParameters;
+  const Duration<T> trip = is_silent ? SlowStartTrip(*NodeLink(facts), hops.node) : Duration<T>();
   if (trip.si() > 0.0) {
-    // A ring moves a message 2 (w-1)/w times, one w-th at once.
-    const RingPieces pieces = PiecesOf(facts);
-    sync.slow_start = SlowStart(trip, timeout, 1, pieces.first, sync.cost.per_byte / pieces.count,
-                                buckets.front().bytes, IdleTime(facts, micro, backward));
+    sync.slow_start = SlowStart(trip, timeout, 1, PiecesOf(facts).first,
+                                TimeOfPieces(facts, sync.cost, hops.node), buckets.front().bytes,
+                                IdleTime(facts, micro, backward));
   }
   const CollectiveSchedule<T> whole = ScheduleCollective(call, buckets, backward, sync.slow_start);
   sync.calls = whole.calls * sync.passes;
@@ -251,15 +263,17 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const CollectiveHops<T>& 
     sync.end = whole.end;
     return sync;
   }
-  const CallCost<T> half = Half(call);
+  const UnitExchange<T> of_unit = UnitExchangeOf(facts.shard, call);
   if (by_units) {
     const Duration<T> forward = micro - backward;
-    const GatheredPasses<T> passes = GatherUnits(half, buckets, forward, backward);
+    const GatheredPasses<T> passes =
+        GatherUnits(of_unit, buckets, forward, backward, sync.slow_start);
     const Duration<T> stalls = passes.forward - forward + (passes.backward - backward);
     sync.end = backward + stalls * static_cast<double>(facts.accumulation_steps);
     return sync;
   }
-  const Duration<T> reduced = ScheduleCollective(half, buckets, backward, sync.slow_start).end;
+  const Duration<T> reduced =
+      ScheduleCollective(of_unit.half, buckets, backward, sync.slow_start).end;
   sync.end = EndOfSharedUpdate(backward, reduced, (sync.All(facts) - sync.slow_start) * 0.5);
   return sync;
 }

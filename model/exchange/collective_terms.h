@@ -25,11 +25,12 @@ struct CallText {
   std::optional<NamedValue> slowest = std::nullopt;
 };
 
-// A law of the nodes with rings of `devices` within them, before and after it.
+// A law of the nodes with `times` rings of `devices` within them, before and after it.
 inline SyncGrowth<double> BesideRingsWithin(SyncGrowth<double> growth, int devices,
-                                            const GrowthQuestion& q) {
+                                            const GrowthQuestion& q, double times = 1) {
   const Hop<double>& hop = q.terms.device_hop;
-  const PipelinedRing<double> within = PipelineRing(RingAllreduce(devices, hop), hop.alpha);
+  const PipelinedRing<double> within =
+      Times(PipelineRing(RingAllreduce(devices, hop), hop.alpha), times);
   for (const Bucket& bucket : q.buckets) growth.time.fixed += within.Time(bucket.bytes);
   return growth;
 }
@@ -45,6 +46,7 @@ struct CollectiveTerms {
   const bool within = facts.devices_per_node > 1;
   const int used = std::min(facts.devices_per_node, facts.nics);
   const bool gathers = facts.compress.is_gathered();
+  const bool hybrid = facts.shard == Shard::kHybrid;
   const NamedValue alpha = TimeValue("alpha", terms.node_hop.alpha);
   const NamedValue alpha_i = TimeValue("alpha_i", terms.device_hop.alpha);
   const NamedValue b_hop = RateValue("B_hop", terms.node_hop.bandwidth);
@@ -67,6 +69,12 @@ struct CollectiveTerms {
   }
   // The rings within nodes, of two levels.
   CallText RingWithin() const {
+    if (hybrid) {
+      return {"collective/hybrid",
+              {"3 (g-1) alpha_i", {g, alpha_i}},
+              {"3 (g-1)/g / B_host", {g, b_host}},
+              alpha_i};
+    }
     return {"collective/ring",
             {"2 (g-1) alpha_i", {g, alpha_i}},
             {"2 (g-1)/g / B_host", {g, b_host}},
@@ -125,7 +133,7 @@ struct CollectiveTerms {
       return;
     }
     const NamedValue& slowest = *text.slowest;
-    const std::string trips = gathers ? "2 " : "4 ";
+    const std::string trips = gathers ? "2 " : hybrid && inside ? "6 " : "4 ";
     const std::string steady = "min(" + latency.symbol + ", " + trips + slowest.symbol + ")";
     const std::string bytes = byte.symbol;
     to.Add(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/exchange/collective_step.h"
 #include "model/exchange/growth.h"
 #include "model/step/explainer.h"
 #include "model/step/step.h"
@@ -49,10 +50,11 @@ void Exchange::ExplainParts(Explainer* explainer) const { explainer->Synchronisa
 
 void Exchange::ExplainSlowStart(Explainer* explainer, FormulaText* whole) const {
   const StepFacts& facts = explainer->facts();
-  const internal::RingPieces pieces = internal::PiecesOf(facts);
-  whole->Add(" + x", {explainer->SlowStart("slow start after silence", "x", 1, pieces.first,
-                                           explainer->terms().cost.per_byte / pieces.count,
-                                           facts.buckets->front().bytes)});
+  const StepTerms<double>& terms = explainer->terms();
+  whole->Add(" + x", {explainer->SlowStart(
+                         "slow start after silence", "x", 1, internal::PiecesOf(facts).first,
+                         internal::TimeOfPieces(facts, terms.cost, terms.node_hop),
+                         facts.buckets->front().bytes)});
 }
 
 const Exchange& NoExchange() {

@@ -9,6 +9,7 @@
 //   halving-doubling  2 w' log2 w' + 2 r     2 m (w'-1)/w' [+m]  -                  2 m (w-1)
 //   tree              4 (w-1)                m min(2, w/2)       -                  2 m (w-1)
 //   hierarchical      G + 2 g N (N-1)        I + 2 m (N-1)/(g N) -                  2 m (w-1)
+//   hybrid            3/2 G + 2 g N (N-1)    3/2 I + 2 m (N-1)/(g N)  -             m (3 w - N - 2)
 //   byteps            G + 2 g N (N-1+n)      I + m (1+(N-2)x)/g  N y m              2 m (w - N x)
 //   ps-sync           2 n w                  m                   m w / n            2 m w
 //     multicast       n w + n                m                   in m w/n, out m/n  m w + m
@@ -27,7 +28,9 @@
 // hierarchical all-reduce with halving and doubling in the place of its ring, the tree with a chain
 // in each node, whose head also hands m down the chain. byteps leaves each machine a share x of the
 // message to sum and each helper y (model/exchange/byteps.h, cards all alike); its devices divide
-// the machine's bytes. ps-async counts one update by one worker; the others count one step of all.
+// the machine's bytes. hybrid is one micro-step of any all-reduce whose parameters are shared out
+// within equal nodes, gathered twice there; shared out among all workers, they are 3/2 of the row.
+// ps-async counts one update by one worker; the others count one step of all.
 //
 // Colocated servers live on the workers' nodes in turn, from the first; the g_s workers' own
 // transfers stay within the node; a worker on a node without a server has m each way. With local

@@ -5,7 +5,6 @@
 
 #include "data/record/fused_attention.h"
 #include "model/exchange/exchange.h"
-#include "model/exchange/sharded.h"
 #include "model/overlap/buckets.h"
 
 namespace stepcast {
@@ -48,7 +47,7 @@ MemoryNeed CountMemory(const Workload& workload, const Activations& activations,
   need.optimizer = Bytes(kBytesPerFloat * static_cast<double>(workload.trainable_parameters)) *
                    (states * shares.optimizer);
   if (plan.accumulation_steps > 1) {
-    const bool waits = ExchangesOf(plan.shard, plan.accumulation_steps) == 1;
+    const bool waits = !GathersUnits(plan.shard);
     need.accumulation = gradients * (waits ? 1.0 : shares.gradients);
   }
   need.buckets = gradients * (shares.buckets * plan.exchanged_share());

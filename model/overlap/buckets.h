@@ -72,7 +72,7 @@ inline constexpr double kDefaultUnits = 32;
 inline constexpr DataSize<> BucketCap(const Plan& plan, const DataSize<>& gradient) {
   if (plan.bucket) return *plan.bucket;
   const DataSize<> cap = DefaultBucket(plan.strategy);
-  return plan.shard == Shard::kParameters ? Max(cap, gradient / kDefaultUnits) : cap;
+  return GathersUnits(plan.shard) ? Max(cap, gradient / kDefaultUnits) : cap;
 }
 
 // Throws InputError where this cap cuts the gradients into more than 100,000 buckets, or each

@@ -36,12 +36,13 @@ namespace {
 // What the exposed part of an exchange follows from.
 const char* ExposedModel(Shard shard) {
   if (shard == Shard::kNone) return "overlap/buckets";
+  if (shard == Shard::kHybrid) return "overlap/hybrid_units";
   return shard == Shard::kParameters ? "overlap/gathered_units" : "overlap/shared_update";
 }
 const char* LastEnd(Shard shard) {
   if (shard == Shard::kNone) return "end of the last bucket";
-  return shard == Shard::kParameters ? "end of the backward pass, with what all passes wait for"
-                                     : "end of the last all-gather";
+  return GathersUnits(shard) ? "end of the backward pass, with what all passes wait for"
+                             : "end of the last all-gather";
 }
 
 }  // namespace
@@ -165,14 +166,17 @@ void Explainer::Compute() {
                  {PlainValue("kappa", cluster_.overlap_contention(), "overlap_contention")});
     backward.Add("", exchanged.inputs);
     backward.Add("", {TimeValue("X", not_hidden_)});
-    if (facts_.shard == Shard::kParameters) {
+    if (GathersUnits(facts_.shard)) {
       backward.formula.replace(backward.formula.rfind("phi t"), 3, "a ");
     }
   }
   Part("backward pass", contention ? "overlap/contention" : "", contention ? 2 : 1,
        std::move(backward), step_.backward);
   FormulaText update{"u", {TimeValue("u", workload_.update_time(), "update_time")}};
-  if (internal::UpdateShare(facts_) != 1) update.Add("/w", {WorkerCount()});
+  if (internal::UpdateShare(facts_) != 1) {
+    const bool hybrid = facts_.shard == Shard::kHybrid;
+    update.Add(hybrid ? "/g" : "/w", {hybrid ? DevicesOfNode() : WorkerCount()});
+  }
   if (internal::SlowdownOf(facts_, cluster_)) update.Add(" q", {Slowdown()});
   Part("update", "", 7, std::move(update), step_.update);
 }

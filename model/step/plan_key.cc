@@ -6,7 +6,7 @@ PlanKey FactsKey(const Cluster& cluster, const Plan& plan, const std::vector<int
   PlanKey key = {static_cast<double>(plan.workers()), static_cast<double>(plan.nodes()),
                  static_cast<double>(DevicesOnFullestNode(plan.placement))};
   // The default of units depends on the workload: no stated cap is taken for it.
-  const bool by_units = plan.shard == Shard::kParameters;
+  const bool by_units = GathersUnits(plan.shard);
   const PlanKey options = OptionsKey(plan, by_units ? DataSize<>() : DefaultBucket(plan.strategy));
   key.insert(key.end(), options.begin(), options.end());
   AppendLink(LinkOf(cluster, plan), &key);

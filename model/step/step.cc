@@ -125,7 +125,7 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
     facts.slow_speed = plan.slow_speed;
     facts.slow_workers = SlowWorkers(plan);
   }
-  facts.shard = plan.shard;
+  facts.shard = plan.shard_on_nodes();
   facts.local_steps = plan.local_steps;
   facts.input_rate = plan.input_rate;
   facts.compress = plan.compress;

@@ -156,7 +156,8 @@ struct RingPieces {
   double count = 1;
 };
 inline RingPieces PiecesOf(const StepFacts& facts) {
-  const double w = facts.workers;
+  // Of who shares out within nodes, rings between them send all that leaves a node.
+  const double w = facts.shard == Shard::kHybrid ? facts.nodes : facts.workers;
   return facts.compress.is_gathered() ? RingPieces{1, w - 1} : RingPieces{1 / w, 2 * (w - 1)};
 }
 
@@ -231,6 +232,7 @@ inline Duration<> ArrivalOf(const StepFacts& facts) {
 
 // Micro-steps from one synchronisation to the next.
 inline double MicroStepsBetween(const StepFacts& facts) {
+  if (GathersUnits(facts.shard)) return 1;
   return 1.0 * facts.accumulation_steps * facts.local_steps;
 }
 
@@ -238,14 +240,18 @@ inline double MicroStepsBetween(const StepFacts& facts) {
 // both passes, else the backward pass that synchronises.
 template <class T>
 Duration<T> Beside(const StepFacts& facts, const Duration<T>& micro, const Duration<T>& backward) {
-  return facts.shard == Shard::kParameters ? micro * static_cast<double>(facts.accumulation_steps)
-                                           : backward;
+  return GathersUnits(facts.shard) ? micro * static_cast<double>(facts.accumulation_steps)
+                                   : backward;
+}
+
+// Workers that share the model out among themselves.
+inline int Sharers(const StepFacts& facts) {
+  if (facts.shard == Shard::kNone) return 1;
+  return facts.shard == Shard::kHybrid ? facts.devices_per_node : facts.workers;
 }
 
 // Share of the optimizer's update that a worker does: of what it keeps of the optimizer's state.
-inline double UpdateShare(const StepFacts& facts) {
-  return facts.shard == Shard::kNone ? 1 : 1.0 / facts.workers;
-}
+inline double UpdateShare(const StepFacts& facts) { return 1.0 / Sharers(facts); }
 
 // Standard deviation of a worker's step, as a multiple of that of a micro-step: those of the
 // micro-steps to a synchronisation add up as independent ones do, and its steps share them.

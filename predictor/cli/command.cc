@@ -381,7 +381,11 @@ std::string DescribePlan(const Plan& plan) {
     text += fmt::format(", {} {} at {:g} of the others' speed", plan.slow_nodes,
                         plan.slow_nodes == 1 ? "node" : "nodes", *plan.slow_speed);
   }
-  if (plan.shard != Shard::kNone) text += fmt::format(", {} shared out", NameOf(plan.shard));
+  if (plan.shard == Shard::kHybrid) {
+    text += ", parameters shared out within nodes";
+  } else if (plan.shard != Shard::kNone) {
+    text += fmt::format(", {} shared out", NameOf(plan.shard));
+  }
   if (plan.local_steps > 1) text += fmt::format(", exchanged every {} steps", plan.local_steps);
   if (plan.compress.exists()) text += ", compressed " + FormatCompression(plan.compress);
   if (plan.compress_rate) text += fmt::format(" at {}", FormatRate(*plan.compress_rate));

@@ -390,7 +390,7 @@ int RunLimits(const std::vector<std::string>& arguments) {
   // The questions are about the machines that there are, as are accumulation and buckets.
   Plan asked = plan;
   if (plan.workers() != limits.reference_workers) {
-    asked = WithPlacement(asked, FillNodes(limits.reference_workers, per_node));
+    asked = OnFilledNodes(asked, limits.reference_workers, per_node);
     asked.hosts.clear();
   }
   const InverseAnswers inverse =

@@ -99,7 +99,7 @@ void AddFailureLines(const FailureOutlook& f, const Plan& plan, NamedLines* line
                        f.at_least ? "at most " : "", FormatThroughput(f.throughput));
   }
   lines->emplace_back("they cost", text);
-  const bool shared_out = plan.shard != Shard::kNone && plan.workers() > 1;
+  const bool shared_out = HasNoReplica(plan.shard_on_nodes()) && plan.workers() > 1;
   text = fmt::format("{} costs all workers {}{}",
                      async        ? "a lost server"
                      : shared_out ? "a lost worker, whose share of the model nobody else has,"

@@ -203,7 +203,9 @@ void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan
     out += fmt::format("  {} of synchronisation, {} of it hidden behind {}\n",
                        FormatDuration(b.synchronisation),
                        FormatDuration(b.synchronisation - b.exposed()),
-                       plan.shard == Shard::kParameters ? "both passes" : "the backward pass");
+                       plan.shard_on_nodes() == Shard::kHybrid ? "both passes and itself"
+                       : GathersUnits(plan.shard)              ? "both passes"
+                                                               : "the backward pass");
   }
   out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets, plan));
   if (const BusyLink busy = LinkBusy(predictor, plan); busy.share > 0) {

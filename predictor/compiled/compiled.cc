@@ -13,6 +13,7 @@
 #include "data/plan/si_range.h"
 #include "data/record/input_error.h"
 #include "data/record/link_path.h"
+#include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "model/exchange/sharding.h"
 #include "model/memory/memory.h"
@@ -156,8 +157,8 @@ void CompiledState::SetShards(const Workload& network) {
 }
 
 void CompiledState::SetMemory(const Predictor& predictor) {
-  const auto need = [&](int workers, int accumulation, int batch) {
-    Plan sized = WithPlacement(plan, {workers});
+  const auto need = [&](const Placement& placement, int accumulation, int batch) {
+    Plan sized = WithPlacement(plan, placement);
     sized.accumulation_steps = accumulation;
     sized.local_batch = batch;
     return predictor.Memory(sized);
@@ -173,26 +174,29 @@ void CompiledState::SetMemory(const Predictor& predictor) {
       (fails(middle) ? failing : most_batch) = middle;
     }
   }
-  for (const int workers : {1, 2}) {
+  const Placement placements[kKeepers] = {{1}, {2}, {1, 1}};
+  for (int keeper = 0; keeper < kKeepers; ++keeper) {
     for (const int accumulation : {1, 2}) {
-      const MemoryNeed least = need(workers, accumulation, 0);
+      const MemoryNeed least = need(placements[keeper], accumulation, 0);
       if (!least.available) continue;
       memory_available = *least.available;
-      memory_left[workers - 1][accumulation - 1] = *least.available - least.total;
+      memory_left[keeper][accumulation - 1] = *least.available - least.total;
     }
   }
-  // What is shared out falls with the workers as 1/w does.
+  // What is shared out falls with those who share it as 1/w does.
   for (const int accumulation : {1, 2}) {
     if (plan.shard == Shard::kNone) break;
     memory_shared[accumulation - 1] =
-        (need(2, accumulation, 0).total - need(4, accumulation, 0).total) * 4.0;
+        (need({2}, accumulation, 0).total - need({4}, accumulation, 0).total) * 4.0;
   }
 }
 
 std::optional<DataSize<>> CompiledState::MemoryLeft(const PlanQuery& q) const {
-  std::optional<DataSize<>> left = memory_left[q.workers > 1][q.accumulation_steps > 1];
-  if (left && q.workers > 2) {
-    *left += memory_shared[q.accumulation_steps > 1] * (0.5 - 1.0 / q.workers);
+  const int sharers = plan.shard == Shard::kHybrid ? q.devices_per_node : q.workers;
+  const Keeper keeper = q.workers <= 1 ? kAlone : sharers > 1 ? kSharers : kReplica;
+  std::optional<DataSize<>> left = memory_left[keeper][q.accumulation_steps > 1];
+  if (left && sharers > 2) {
+    *left += memory_shared[q.accumulation_steps > 1] * (0.5 - 1.0 / sharers);
   }
   return left;
 }
@@ -212,6 +216,8 @@ QueryStatus CompiledState::Check(const PlanQuery& q) const {
   if (!within(q.workers, kMostCount) || !within(q.nodes, q.workers) ||
       !within(q.devices_per_node, q.workers - q.nodes + 1) ||
       q.workers > static_cast<long long>(q.nodes) * q.devices_per_node ||
+      (plan.shard == Shard::kHybrid &&
+       q.workers < static_cast<long long>(q.nodes) * q.devices_per_node) ||
       (facts.backup_workers > 0 && q.workers <= facts.backup_workers)) {
     return QueryStatus::kBadPlacement;
   }
@@ -260,6 +266,18 @@ std::optional<QueryProblem> CompiledState::ProblemOf(const PlanQuery& q) const {
       }
       if (q.nodes < 1 || q.nodes > q.workers) {
         return outside("nodes", q.nodes, 1, q.workers, fmt::format(" for {} workers", q.workers));
+      }
+      if (plan.shard == Shard::kHybrid && q.workers % q.nodes == 0) {
+        return QueryProblem{"devices_per_node", std::to_string(q.devices_per_node),
+                            "is out of range",
+                            fmt::format("{}, for {} workers on {} nodes that are alike",
+                                        q.workers / q.nodes, q.workers, q.nodes)};
+      }
+      if (plan.shard == Shard::kHybrid) {
+        return QueryProblem{"workers", std::to_string(q.workers),
+                            fmt::format("are not as many on each of {} nodes, with shard {}",
+                                        q.nodes, NameOf(plan.shard)),
+                            fmt::format("a multiple of {}", q.nodes)};
       }
       return outside("devices_per_node", q.devices_per_node, (q.workers + q.nodes - 1) / q.nodes,
                      q.workers - q.nodes + 1,
@@ -328,6 +346,7 @@ StepFacts CompiledState::FactsOf(const PlanQuery& q) const {
   StepFacts f = facts;
   f.workers = q.workers;
   f.nodes = q.nodes;
+  f.shard = ShardOnNodes(plan.shard, q.nodes);
   f.devices_per_node = q.devices_per_node;
   const int slow = q.slow_nodes.value_or(plan.slow_nodes);
   if (slow == 0) {

@@ -57,9 +57,10 @@ struct CompiledState : CompiledValues {
   CalibratedRange range;
   std::optional<CalibratedRange::BatchRange> batches;
 
-  // Memory that activations may take, [more than one worker][accumulation]; none: unknown.
-  std::optional<DataSize<>> memory_left[2][2];
-  DataSize<> memory_shared[2];  // what all workers keep together, one share each [accumulation]
+  // Memory that activations may take, [who keeps the model][accumulation]; none: unknown.
+  enum Keeper { kAlone, kSharers, kReplica, kKeepers };
+  std::optional<DataSize<>> memory_left[kKeepers][2];  // of sharers: of two
+  DataSize<> memory_shared[2];  // what all sharers keep together, one share each [accumulation]
   DataSize<> memory_available;  // where it is known
   Activations activations;
   bool counts_activations = false;

@@ -67,11 +67,7 @@ class Asked {
       plan.local_batch = batch;
       return predictor_.Memory(plan).verdict != MemoryVerdict::kOutOfMemory && does(plan);
     };
-    const auto with_workers = [&](int workers) {
-      Plan plan = WithPlacement(plan_, FillNodes(workers, devices_per_node_));
-      plan.hosts.clear();
-      return does(plan);
-    };
+    const auto with_workers = [&](int workers) { return does(On(workers)); };
     if (Crosses()) {
       const double fastest = kFastestPayoff.si();
       if (with_rate(fastest)) {
@@ -97,7 +93,8 @@ class Asked {
     }
     if (most > 1) {
       const int beyond = std::min(2 * most, most_workers_);
-      answer.workers = with_workers(beyond) ? beyond : BisectCount(beyond, most, with_workers);
+      answer.workers =
+          On(with_workers(beyond) ? beyond : BisectCount(beyond, most, with_workers)).workers();
     }
     return answer;
   }
@@ -105,6 +102,12 @@ class Asked {
   bool Crosses() const { return plan_.nodes() > 1 || UsesServers(plan_.strategy); }
 
  private:
+  Plan On(int workers) const {
+    Plan plan = OnFilledNodes(plan_, workers, devices_per_node_);
+    plan.hosts.clear();
+    return plan;
+  }
+
   double PerWorker(const Plan& plan) const {
     return CountedSamples(plan).in(kSamples) / predictor_.PredictStep(plan).total().in(kSeconds) /
            plan.workers();

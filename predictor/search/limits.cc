@@ -35,10 +35,10 @@ constexpr double kMostMeant = 1e9;
 constexpr int kMostServersTried = 4096;
 constexpr double kAnyBatch = std::numeric_limits<double>::infinity();
 
-// The plan on `workers` workers. Named hosts cannot be stretched over more nodes: the first ones
+// The plan on `workers` workers, or those of them that may train together. Named hosts cannot be stretched over more nodes: the first ones
 // repeat, so that the slowest link still counts.
 Plan Scaled(const Plan& plan, int workers, int devices_per_node) {
-  Plan scaled = WithPlacement(plan, FillNodes(workers, devices_per_node));
+  Plan scaled = OnFilledNodes(plan, workers, devices_per_node);
   if (!plan.hosts.empty()) {
     scaled.hosts.clear();
     for (int i = 0; i < scaled.nodes(); ++i) {
@@ -51,7 +51,7 @@ Plan Scaled(const Plan& plan, int workers, int devices_per_node) {
 // The share of a fixed step, in equal micro-steps of at most the plan's batch.
 Plan Shared(const Plan& plan, int workers, int devices_per_node, int global_batch) {
   Plan share = Scaled(plan, workers, devices_per_node);
-  const int per_worker = 1 + (global_batch - 1) / workers;
+  const int per_worker = 1 + (global_batch - 1) / share.workers();
   share.accumulation_steps = std::max(1, 1 + (per_worker - 1) / plan.local_batch);
   share.local_batch = 1 + (per_worker - 1) / share.accumulation_steps;
   return share;
@@ -146,7 +146,8 @@ class Search {
       const Plan plan = Scaled(plan_, w, devices_);
       const StepTime<double> step = Step(plan);
       const SampleRate<> throughput = CountedSamples(plan) / step.total();
-      ScalingPoint point{w, step.total(), throughput, throughput / (alone * (1.0 * w))};
+      const int workers = plan.workers();
+      ScalingPoint point{workers, step.total(), throughput, throughput / (alone * (1.0 * workers))};
       return std::pair(point, step.compute() < step.exposed());
     };
     // One worker exchanges with servers too: what it does of the work of a device alone.
@@ -182,7 +183,7 @@ class Search {
       if (!(point.efficiency < 0.5)) last_efficient = i;
       if (!is_half_used(point)) last_used = i;
       if (ceiling && ceiling->exists() && point.throughput < ceiling->value() * 0.5) last_low = i;
-      if (std::has_single_bit(static_cast<unsigned>(point.workers)) || point.workers == most) {
+      if (std::has_single_bit(static_cast<unsigned>(sampled[i])) || sampled[i] == most) {
         limits_.curve.push_back(point);
       }
     }
@@ -200,7 +201,9 @@ class Search {
       return w <= kEveryWorkerTo ? -points[static_cast<std::size_t>(w - 1)].throughput.si()
                                  : -look(w).first.throughput.si();
     });
-    limits_.best_throughput = look(limits_.best_workers).first.throughput;
+    const ScalingPoint best = look(limits_.best_workers).first;
+    limits_.best_workers = best.workers;
+    limits_.best_throughput = best.throughput;
     limits_.efficiency_at_most = points.back().efficiency;
     const Prediction at_most = predictor_.Predict(Scaled(plan_, most, devices_));
     limits_.weak_binding = FindBinding(at_most);
@@ -211,8 +214,8 @@ class Search {
     const int batch = limits_.strong_global_batch;
     const auto step = [&](int w) { return Step(Shared(plan_, w, devices_, batch)).total(); };
     const int most = std::min(limits_.most_workers, batch);
-    limits_.strong_best_workers =
-        LeastOf(SampledWorkers(most, devices_), [&](int w) { return step(w).si(); });
+    const int best = LeastOf(SampledWorkers(most, devices_), [&](int w) { return step(w).si(); });
+    limits_.strong_best_workers = Scaled(plan_, best, devices_).workers();
     limits_.strong_best_step = step(limits_.strong_best_workers);
     limits_.strong_binding = FindBinding(
         predictor_.Predict(Shared(plan_, limits_.strong_best_workers, devices_, batch)));
@@ -490,7 +493,7 @@ class Closed {
     // What is exchanged in each micro-step does not get rarer with their number, and queues of
     // asynchronous workers empty as these come more rarely: what shows then is no constant.
     const bool has_queues = TraitsOf(plan.strategy).asynchronous() && plan.workers() > 1;
-    if (terms.micro > Duration<>() && plan.shard != Shard::kParameters && !has_queues) {
+    if (terms.micro > Duration<>() && !GathersUnits(plan.shard) && !has_queues) {
       plan.accumulation_steps = 1;
       closed_.accumulation = Limit<double>::At(AccumulationForEfficiency(
           limits_.target_efficiency, predictor_.PredictStep(plan).total() - terms.micro,
@@ -607,13 +610,16 @@ std::string BackupFlag(int backup_workers) {
 ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, int devices_per_node,
                                 const LimitsOptions& options) {
   ScalingLimits limits;
-  limits.most_workers = options.most_workers;
+  const auto of_full_nodes = [&](int workers) {
+    return OnFilledNodes(plan, workers, devices_per_node).workers();
+  };
+  limits.most_workers = of_full_nodes(options.most_workers);
   limits.target_efficiency = options.target_efficiency;
   limits.strong_global_batch = options.strong_global_batch > 0
                                    ? options.strong_global_batch
                                    : StrongBatch(plan, devices_per_node);
-  limits.reference_workers =
-      ReferenceWorkers(plan, predictor.cluster(), devices_per_node, options.most_workers);
+  limits.reference_workers = of_full_nodes(
+      ReferenceWorkers(plan, predictor.cluster(), devices_per_node, options.most_workers));
   Plan supplied = plan;
   supplied.input_rate = std::nullopt;
   limits.closed = Closed(predictor, supplied, devices_per_node, limits).Make();

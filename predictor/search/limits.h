@@ -136,7 +136,8 @@ inline constexpr double kEnough = 0.01;
 
 // Scales `plan` by its workers, on as many nodes as that takes; its links, batch, accumulation,
 // servers and strategy stay, but for servers on every node of the workers, which stay on every
-// node, and backup workers, of which there are fewer than workers. The first hosts repeat.
+// node, and backup workers, of which there are fewer than workers. The first hosts repeat. A plan
+// that shares the model out within nodes takes full nodes alone, beyond one.
 ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, int devices_per_node,
                                 const LimitsOptions& options);
 

@@ -118,10 +118,11 @@ std::string ComputeAlone(const Predictor& predictor, const Recommendation& best,
                          int devices_per_node) {
   const Plan& plan = best.plan;
   if (TraitsOf(plan.strategy).exchanges && plan.workers() <= kMostCount / 2) {
-    Plan wider = WithPlacement(plan, FillNodes(2 * plan.workers(), devices_per_node));
+    Plan wider = OnFilledNodes(plan, 2 * plan.workers(), devices_per_node);
     wider.hosts.clear();
     const Prediction twice = predictor.Predict(wider);
-    if (twice.throughput < best.prediction.throughput) {
+    const bool is_twice = wider.workers() == 2 * plan.workers();
+    if (is_twice && twice.throughput < best.prediction.throughput) {
       return fmt::format(
           "nothing but compute: faster devices help; twice as many do not, as {} there",
           FindBinding(twice).Clause());
@@ -236,9 +237,11 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
         if (n == 0 && plan.servers > 0) base.server_link.bandwidth.reset();  // of helpers
         std::vector<std::optional<DataSize<>>> buckets(options.buckets.begin(),
                                                        options.buckets.end());
-        const auto shards = Judged(
-            Or(options.shards, {base.shard}), Shard::kNone,
-            [&](Shard shard) { return TraitsOf(strategy).may_shard() || shard == Shard::kNone; });
+        const auto shards =
+            Judged(Or(options.shards, {base.shard}), Shard::kNone, [&](Shard shard) {
+              return (TraitsOf(strategy).may_shard() || shard == Shard::kNone) &&
+                     MayBeOn(base.placement, shard);
+            });
         const auto compressions =
             Judged(Or(options.compressions, {base.compress}), Compression(),
                    [&](const Compression& one) { return MayCompress(base, one); });
@@ -350,7 +353,7 @@ std::vector<LeftOut> ReasonsLeftOut(const RecommendOutcome& outcome,
       {outcome.little_gain, fmt::format("better by at most {:g} %, with a larger global batch",
                                         100 * options.tolerance)},
       {outcome.not_together,
-       "compression or shares that do not go with their strategy, or with each other"}};
+       "compression or shares that do not go with their strategy, their nodes, or each other"}};
   std::erase_if(reasons, [](const LeftOut& reason) { return reason.plans == 0; });
   return reasons;
 }

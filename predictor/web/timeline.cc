@@ -45,7 +45,7 @@ std::vector<Span> MakeTimeline(const Predictor& predictor, const Plan& plan) {
     now = now + time;
   };
   // All micro-steps but the last compute alone, where the parameters need not be gathered.
-  const double alone = facts.shard == Shard::kParameters ? 0 : facts.accumulation_steps - 1;
+  const double alone = GathersUnits(facts.shard) ? 0 : facts.accumulation_steps - 1;
   if (alone > 0) add("micro-steps without an exchange", terms.micro * alone);
   add("forward", step.forward - (terms.micro - terms.backward) * alone);
   const Duration<> backward_start = now;

@@ -293,6 +293,31 @@ inline MessageNetwork RunHierarchical(const std::vector<int>& placement) {
   return network;
 }
 
+// A micro-step of equal nodes that share the model out within: gradients are reduced within each
+// node, and each share of them between the nodes; then what has become of it is gathered within
+// the nodes, before the forward pass and again before the backward pass.
+inline MessageNetwork RunHybrid(int nodes, int devices) {
+  MessageNetwork network(nodes * devices, static_cast<std::size_t>(2 * devices * nodes));
+  const Stretch all{0, network.length()};
+  std::vector<Ring> within;
+  std::vector<Ring> between;
+  for (int node = 0; node < nodes; ++node) {
+    within.push_back({Range(node * devices, devices), all});
+  }
+  for (int share = 0; share < devices; ++share) {
+    between.push_back({{}, all.Part(share, devices)});
+    for (int node = 0; node < nodes; ++node) {
+      between.back().members.push_back(node * devices + share);
+    }
+  }
+  RunRings(within, false, &network);
+  RunRings(between, false, &network);
+  RunRings(between, true, &network);
+  RunRings(within, true, &network);
+  RunRings(within, true, &network);
+  return network;
+}
+
 // Push a shard to each server, where shards add up, and pull it back.
 inline MessageNetwork RunParameterServers(int workers, int servers) {
   MessageNetwork network(workers, static_cast<std::size_t>(2 * servers), servers);

@@ -15,6 +15,7 @@
 #include "model/memory/memory.h"
 #include "model/step/answer.h"
 #include "model/step/step.h"
+#include "tests/model/message_level.h"
 #include "tests/model/support.h"
 
 namespace stepcast {
@@ -90,16 +91,33 @@ class Precedences {
   std::vector<Rule> rules_;
 };
 
+// What a unit costs within nodes, in halves of an all-reduce, and between them.
+struct Costs {
+  double call;
+  double byte;
+  double between_call = 0;
+  double between_byte = 0;
+  double late = 0;  // of the first unit between nodes
+
+  UnitExchange<double> exchange() const {
+    return {CostOf(call, byte), CostOf(between_call, between_byte).between};
+  }
+};
+
 // Activities: gather k, compute k, reduce k are 3 k, 3 k + 1, 3 k + 2; what no unit computes is the
-// last one.
-double BackwardByPrecedences(const std::vector<Unit>& units, double backward, double call,
-                             double byte) {
+// next one, and behind it are those between nodes.
+double BackwardByPrecedences(const std::vector<Unit>& units, double backward, const Costs& costs) {
   const std::size_t count = units.size();
-  Precedences all(3 * count + 1);
+  Precedences all(4 * count + 1);
   double before = 0;
   std::size_t carried = 0;  // the last operation of the link
   for (std::size_t k = 0; k < count; ++k) {
-    const double on_link = call + byte * units[k].bytes;
+    const double on_link = costs.call + costs.byte * units[k].bytes;
+    const std::size_t between = 3 * count + 1 + k;
+    all.Set(between,
+            costs.between_call + costs.between_byte * units[k].bytes + (k == 0 ? costs.late : 0));
+    all.AfterEnd(3 * k + 2, between);
+    if (k > 0) all.AfterEnd(between - 1, between);
     all.Set(3 * k, on_link);
     all.Set(3 * k + 1, backward * (units[k].ready - before));
     all.Set(3 * k + 2, on_link);
@@ -122,14 +140,13 @@ double BackwardByPrecedences(const std::vector<Unit>& units, double backward, do
 
 // Gathers from the end of the network's list, units computed as they arrive; what comes before the
 // first of them waits for none.
-double ForwardByPrecedences(const std::vector<Unit>& units, double forward, double call,
-                            double byte) {
+double ForwardByPrecedences(const std::vector<Unit>& units, double forward, const Costs& costs) {
   const std::size_t count = units.size();
   Precedences all(2 * count + 1);
   all.Set(2 * count, forward * (1 - units.back().ready));
   for (std::size_t k = count; k-- > 0;) {
     const double before = k == 0 ? 0 : units[k - 1].ready;
-    all.Set(2 * k, call + byte * units[k].bytes);
+    all.Set(2 * k, costs.call + costs.byte * units[k].bytes);
     all.Set(2 * k + 1, forward * (units[k].ready - before));
     all.AfterEnd(2 * k, 2 * k + 1);
     all.AfterEnd(k + 1 < count ? 2 * k + 3 : 2 * count, 2 * k + 1);
@@ -138,34 +155,48 @@ double ForwardByPrecedences(const std::vector<Unit>& units, double forward, doub
   return all.LastEnd();
 }
 
+Costs AnyCosts() { return {*LogUniform(1e-6, 1e-2), *LogUniform(1e-11, 1e-7)}; }
+Costs AnyHybridCosts() {
+  Costs costs = AnyCosts();
+  costs.between_call = *LogUniform(1e-6, 1e-2);
+  costs.between_byte = *LogUniform(1e-11, 1e-7);
+  costs.late = *Whole(0, 1) * *LogUniform(1e-4, 1);
+  return costs;
+}
+
 RC_GTEST_PROP(GatherUnitsProperty, IsTheLongestPathOfPrecedences, ()) {
   const std::vector<Unit> units = AnyUnits();
   const double forward = *LogUniform(1e-3, 1);
   const double backward = *LogUniform(1e-3, 1);
-  const double call = *LogUniform(1e-6, 1e-2);
-  const double byte = *LogUniform(1e-11, 1e-7);
-  const GatheredPasses<double> passes =
-      GatherUnits(CostOf(call, byte), BucketsOf(units), Seconds(forward), Seconds(backward));
-  RC_ASSERT(Near(passes.forward.si(), ForwardByPrecedences(units, forward, call, byte)));
-  RC_ASSERT(Near(passes.backward.si(), BackwardByPrecedences(units, backward, call, byte)));
+  for (const Costs& costs : {AnyCosts(), AnyHybridCosts()}) {
+    const GatheredPasses<double> passes =
+        GatherUnits(costs.exchange(), BucketsOf(units), Seconds(forward), Seconds(backward),
+                    Seconds(costs.late));
+    RC_ASSERT(Near(passes.forward.si(), ForwardByPrecedences(units, forward, costs)));
+    RC_ASSERT(Near(passes.backward.si(), BackwardByPrecedences(units, backward, costs)));
+  }
 }
 
-// No pass is shorter than its compute or its bytes, nor longer than the two one after the other.
+// No pass is shorter than its compute or its bytes on any link, nor longer than all one after the
+// other.
 RC_GTEST_PROP(GatherUnitsProperty, LieBetweenTheLargerAndTheSum, ()) {
   const std::vector<Unit> units = AnyUnits();
   const double forward = *LogUniform(1e-3, 1);
   const double backward = *LogUniform(1e-3, 1);
-  const double call = *LogUniform(1e-6, 1e-2);
-  const double byte = *LogUniform(1e-11, 1e-7);
+  const Costs costs = *Whole(0, 1) == 0 ? AnyCosts() : AnyHybridCosts();
   double gathers = 0;
-  for (const Unit& unit : units) gathers += call + byte * unit.bytes;
-  const GatheredPasses<double> passes =
-      GatherUnits(CostOf(call, byte), BucketsOf(units), Seconds(forward), Seconds(backward));
+  double between = costs.late;
+  for (const Unit& unit : units) {
+    gathers += costs.call + costs.byte * unit.bytes;
+    between += costs.between_call + costs.between_byte * unit.bytes;
+  }
+  const GatheredPasses<double> passes = GatherUnits(
+      costs.exchange(), BucketsOf(units), Seconds(forward), Seconds(backward), Seconds(costs.late));
   const double slack = 1e-12;
   RC_ASSERT(passes.forward.si() >= std::max(forward, gathers) * (1 - slack));
   RC_ASSERT(passes.forward.si() <= (forward + gathers) * (1 + slack));
-  RC_ASSERT(passes.backward.si() >= std::max(backward, 2 * gathers) * (1 - slack));
-  RC_ASSERT(passes.backward.si() <= (backward + 2 * gathers) * (1 + slack));
+  RC_ASSERT(passes.backward.si() >= std::max({backward, 2 * gathers, between}) * (1 - slack));
+  RC_ASSERT(passes.backward.si() <= (backward + 2 * gathers + between) * (1 + slack));
 }
 
 TEST(EndOfSharedUpdate, GathersAfterBoth) {
@@ -360,6 +391,191 @@ RC_GTEST_PROP(ShardedStepProperty, HasItsDerivatives, ()) {
   }
 }
 
+// ---- Shared out within nodes.
+
+// Run message by message: the rounds of all parts, and the bytes of the busiest worker in each.
+TEST(HybridCall, IsTheAlgorithmRoundByRound) {
+  const Hop<double> inter{Milliseconds(3.0), BytesPerSecond(1e6)};
+  const Hop<double> intra{Milliseconds(1.0), BytesPerSecond(1e9)};
+  for (int nodes = 2; nodes <= 5; ++nodes) {
+    for (int devices = 1; devices <= 5; ++devices) {
+      const MessageNetwork hybrid = RunHybrid(nodes, devices);
+      ASSERT_TRUE(hybrid.EveryWorkerHasTheSum());
+      const NodeShape shape{nodes * devices, nodes, devices, 1};
+      const CallCost<double> call = HybridCall(shape, inter, intra);
+      const int within = 3 * (devices - 1);
+      const int between = 2 * (nodes - 1);
+      EXPECT_EQ(hybrid.rounds(), within + between);
+      EXPECT_DOUBLE_EQ(call.Chain().per_call.si(), within * 1e-3 + between * 3e-3);
+      // All devices of a node share its card, and each has the node's own rate for itself.
+      const double message = static_cast<double>(hybrid.length());
+      const double of_device = 2.0 * (nodes - 1) / nodes * message / devices;
+      EXPECT_DOUBLE_EQ(static_cast<double>(hybrid.serial_bytes()),
+                       within * message / devices + of_device);
+      EXPECT_NEAR(call.Steady().per_byte.si() * message,
+                  within * message / devices / 1e9 + devices * of_device / 1e6, 1e-12);
+      // Two cards carry it in half the time.
+      NodeShape two = shape;
+      two.cards = 2;
+      EXPECT_DOUBLE_EQ(HybridCall(two, inter, intra).between.steady.per_byte.si(),
+                       call.between.steady.per_byte.si() / std::min(2, devices));
+    }
+  }
+}
+
+constexpr Strategy kHalving[] = {Strategy::kAllreduce, Strategy::kRing, Strategy::kHierarchical};
+
+Plan HybridOn(int nodes, int devices) {
+  return PlanOn(Placement(static_cast<std::size_t>(nodes), devices), Shard::kHybrid);
+}
+
+// On one node all workers are those who share, bit by bit.
+RC_GTEST_PROP(HybridStepProperty, OnOneNodeIsThatOfParameters, ()) {
+  Plan plan = HybridOn(1, *Whole(1, 16));
+  plan.strategy = kHalving[*Whole(0, 2)];
+  plan.accumulation_steps = *Whole(1, 5);
+  plan.overlap = *rc::gen::element(Overlap::kBuckets, Overlap::kNone);
+  Plan parameters = plan;
+  parameters.shard = Shard::kParameters;
+  StepTerms<double> terms;
+  StepTerms<double> expected;
+  const StepTime<double> step =
+      EvaluateStep(FactsOf(plan), PriorCluster(), PriorWorkload(), &terms);
+  const StepTime<double> whole =
+      EvaluateStep(FactsOf(parameters), PriorCluster(), PriorWorkload(), &expected);
+  RC_ASSERT(step.total() == whole.total());
+  RC_ASSERT(step.synchronisation == whole.synchronisation);
+  RC_ASSERT(step.exposed_transfer == whole.exposed_transfer);
+  RC_ASSERT(step.update == whole.update);
+  RC_ASSERT(terms.passes == expected.passes);
+  RC_ASSERT(terms.end == expected.end);
+  const Traffic traffic = CountTraffic(plan, Megabytes(100.0));
+  const Traffic of_parameters = CountTraffic(parameters, Megabytes(100.0));
+  RC_ASSERT(traffic.transfers == of_parameters.transfers);
+  RC_ASSERT(traffic.per_worker == of_parameters.per_worker);
+  RC_ASSERT(traffic.total == of_parameters.total);
+}
+
+// On nodes of one device nothing is gathered: of the same buckets it is the ring of who keeps the
+// whole, but in each micro-step.
+RC_GTEST_PROP(HybridStepProperty, OnNodesOfOneDeviceIsTheRing, ()) {
+  Plan plan = HybridOn(*Whole(2, 20), 1);
+  plan.strategy = kHalving[*Whole(0, 2)];
+  plan.overlap = *rc::gen::element(Overlap::kBuckets, Overlap::kNone);
+  if (*Whole(0, 1) == 1) plan.link.rtt = Seconds(*LogUniform(1e-4, 0.1));
+  Plan ring = plan;
+  ring.shard = Shard::kNone;
+  ClusterParameters<double> cluster = PriorCluster();
+  cluster.si[kLinkBandwidth] = *LogUniform(1e6, 1e11);
+  const auto step = [&](const Plan& of) {
+    return EvaluateStep(FactsOf(of), cluster, PriorWorkload());
+  };
+  // What hides is not the same to contention, which takes all passes for the one that hides.
+  cluster.si[kOverlapContention] = 0;
+  RC_ASSERT(Near(step(plan).total().si(), step(ring).total().si()));
+  RC_ASSERT(Near(step(plan).synchronisation.si(), step(ring).synchronisation.si()));
+  const auto traffic = [&](const Plan& of) { return CountTraffic(of, Megabytes(100.0)); };
+  RC_ASSERT(traffic(plan).transfers == traffic(ring).transfers);
+  RC_ASSERT(Near(traffic(plan).per_worker.si(), traffic(ring).per_worker.si()));
+  RC_ASSERT(traffic(plan).total == traffic(ring).total);
+  plan.accumulation_steps = ring.accumulation_steps = *Whole(2, 5);
+  RC_ASSERT(Near(traffic(plan).total.si(), traffic(ring).total.si() * plan.accumulation_steps));
+  RC_ASSERT(step(plan).total() * (1 + 1e-12) >= step(ring).total());
+}
+
+// Where links between nodes are nothing but a hindrance a step is the bytes that cross them, and
+// where those within nodes are it is three passes of all but the own share.
+TEST(HybridStep, IsTheBytesOfTheSlowLevel) {
+  for (const int accumulation : {1, 4}) {
+    Plan plan = HybridOn(4, 2);
+    plan.accumulation_steps = accumulation;
+    const double between = accumulation * 100e6 * 2 * 3 / 4;
+    EXPECT_NEAR(Step(plan, 1e3).total().si() / (between / (1e3 * kPayloadShare)), 1, 1e-4);
+    ClusterParameters<double> cluster = ClusterOf(1e15);
+    cluster.si[kHostBandwidth] = 1e3;
+    cluster.si[kDeviceLatency] = 0;
+    StepFacts facts = FactsOf(plan);
+    facts.nics = 2;
+    const double within = accumulation * 100e6 * 3 / 2;
+    // The rings between nodes pass the same hosts, of which each has a card's share.
+    const StepTime<double> step = EvaluateStep(facts, cluster, Even());
+    EXPECT_GT(step.total().si(), within / 1e3);
+    EXPECT_LT(step.total().si(), 2 * within / 1e3);
+    EXPECT_NEAR(step.synchronisation.si() / ((within + between / 2) / 1e3), 1, 1e-6);
+  }
+}
+
+// On fast links only what no pass hides is seen: the first gathers, and all of the last unit.
+TEST(HybridStep, ByHandOnAFastNetwork) {
+  ClusterParameters<double> cluster = ClusterOf(1e12);
+  cluster.si[kDeviceLatency] = 0;
+  cluster.si[kHostBandwidth] = 1e13;
+  const Plan plan = HybridOn(4, 2);
+  StepTerms<double> terms;
+  const StepTime<double> step = EvaluateStep(FactsOf(plan), cluster, Even(), &terms);
+  const double half = 100e6 / 2 / 1e13;
+  const double between = 100e6 * 2 * 3 / 4 / terms.node_hop.bandwidth.si();
+  EXPECT_NEAR(step.exposed().si() / (3 * half / 8 + between / 8), 1, 1e-6);
+  EXPECT_NEAR(step.synchronisation.si() / (3 * half + between), 1, 1e-6);
+  // Each device updates its half.
+  const StepTime<double> whole = EvaluateStep(FactsOf(PlanOn({2, 2, 2, 2})), cluster, Even());
+  EXPECT_NEAR(step.update / whole.update, 0.5, 1e-12);
+}
+
+// Links between nodes are silent until the first unit is reduced, in each micro-step.
+TEST(HybridStep, SlowStartIsPaidInEachMicroStep) {
+  WorkloadParameters<double> long_steps = Even();
+  long_steps.si[kSampleTime] = 1;
+  const auto step = [&](int accumulation, double timeout, StepTerms<double>* terms) {
+    Plan plan = HybridOn(4, 2);
+    plan.accumulation_steps = accumulation;
+    StepFacts facts = FactsOf(plan);
+    facts.link.rtt = Milliseconds(20.0);
+    ClusterParameters<double> cluster = ClusterOf(1e9);
+    cluster.si[kOverlapShare] = 1e-9;
+    cluster.si[kLossTimeout] = timeout;
+    return EvaluateStep(facts, cluster, long_steps, terms).total().si();
+  };
+  for (const int accumulation : {1, 3}) {
+    StepTerms<double> terms;
+    const double slow = step(accumulation, 0.2, &terms);
+    StepTerms<double> never;
+    const double steady = step(accumulation, 1e9, &never);
+    EXPECT_GT(terms.slow_start.si(), 0.01);
+    EXPECT_EQ(never.slow_start.si(), 0);
+    EXPECT_NEAR((slow - steady) / (accumulation * terms.slow_start.si()), 1, 1e-6);
+  }
+}
+
+// Workers on more nodes take no less time, and more latency or less bandwidth anywhere none less.
+RC_GTEST_PROP(HybridStepProperty, NeverFallsWithNodesLatencyOrBytes, ()) {
+  const int devices = *Whole(1, 8);
+  Plan plan = HybridOn(*Whole(2, 20), devices);
+  plan.accumulation_steps = *Whole(1, 5);
+  plan.overlap = *rc::gen::element(Overlap::kBuckets, Overlap::kNone);
+  ClusterParameters<double> cluster = PriorCluster();
+  cluster.si[kLinkBandwidth] = *LogUniform(1e6, 1e11);
+  const auto total = [&](const Plan& of, const ClusterParameters<double>& at) {
+    return EvaluateStep(FactsOf(of), at, Even()).total().si();
+  };
+  const double step = total(plan, cluster);
+  RC_ASSERT(std::isfinite(step));
+  const double slack = 1 + 1e-12;
+  Plan wider = plan;
+  wider.placement.push_back(devices);
+  RC_ASSERT(total(wider, cluster) * slack >= step || plan.nodes() == 2);
+  for (const ClusterParameter faster : {kLinkBandwidth, kFlowBandwidth, kHostBandwidth}) {
+    ClusterParameters<double> other = cluster;
+    other.si[faster] *= *LogUniform(1, 10);
+    RC_ASSERT(total(plan, other) <= step * slack);
+  }
+  for (const ClusterParameter slower : {kLinkLatency, kDeviceLatency, kNodeSyncOverhead}) {
+    ClusterParameters<double> other = cluster;
+    other.si[slower] *= *LogUniform(1, 10);
+    RC_ASSERT(total(plan, other) * slack >= step);
+  }
+}
+
 // ---- Rare synchronisation.
 
 // An H-th of what a synchronisation after the pass costs, and the wait of H steps shared by them.
@@ -410,6 +626,19 @@ TEST(ShardedMemory, IsTheOwnShareAndTwoUnits) {
   for (const Shard shard : kSharded) {
     EXPECT_EQ(need(shard, 1).total, need(Shard::kNone, 1).total);
   }
+  // Within nodes alone: of those with one device each keeps the whole, and gathers none.
+  const auto hybrid = [&](int nodes, int devices) {
+    Plan plan = HybridOn(nodes, devices);
+    plan.bucket = Gibibytes(1.0);
+    return CountMemory(workload, DataSize<>(), plan, std::nullopt);
+  };
+  for (const int nodes : {2, 5}) {
+    for (const int g : {2, 8}) {
+      EXPECT_NEAR(hybrid(nodes, g).total.in(kGibibytes), 3 * model / g + 2 + 1, 1e-9);
+    }
+    EXPECT_EQ(hybrid(nodes, 1).total, need(Shard::kNone, nodes).total);
+  }
+  EXPECT_EQ(hybrid(1, 8).total, need(Shard::kParameters, 8).total);
   // What accumulates is shared out as the gradients are where each micro-step is exchanged, and
   // whole where one exchange is for all of them.
   for (const Shard shard :

@@ -229,6 +229,39 @@ TEST(TrafficOfTheAlgorithm, Hierarchical) {
   }
 }
 
+Plan HybridOn(int nodes, int devices) {
+  Plan plan;
+  plan.strategy = Strategy::kRing;
+  plan.shard = Shard::kHybrid;
+  plan.placement = Placement(static_cast<std::size_t>(nodes), devices);
+  return plan;
+}
+
+TEST(TrafficOfTheAlgorithm, Hybrid) {
+  for (int nodes = 1; nodes <= 8; ++nodes) {
+    for (int devices = 1; devices <= 8; ++devices) {
+      const MessageNetwork network = RunHybrid(nodes, devices);
+      const DataSize<> bytes = Bytes(static_cast<double>(network.length()));
+      const std::string where = std::to_string(nodes) + " nodes of " + std::to_string(devices);
+      ExpectCounted(network, CountTraffic(HybridOn(nodes, devices), bytes), where);
+    }
+  }
+}
+
+// 4 nodes of 2 exchange in each of three micro-steps: within each node three times 2 messages of
+// half of all, and for each of 2 shares a ring of 2 x 4 x 3 messages of an eighth between.
+TEST(Traffic, HybridByHand) {
+  Plan plan = HybridOn(4, 2);
+  for (const Strategy strategy : {Strategy::kAllreduce, Strategy::kRing, Strategy::kHierarchical}) {
+    plan.strategy = strategy;
+    plan.accumulation_steps = 3;
+    const Traffic traffic = CountTraffic(plan, Bytes(8000.0));
+    EXPECT_EQ(traffic.transfers, 3 * (4 * 3 * 2 + 2 * 2 * 4 * 3));
+    EXPECT_NEAR(traffic.per_worker.si(), 3 * (3 * 4000 + 6 * 1000), kToTheByte);
+    EXPECT_NEAR(traffic.total.si(), 3 * (4 * 3 * 2 * 4000 + 2 * 2 * 4 * 3 * 1000), kToTheByte);
+  }
+}
+
 TEST(TrafficOfTheAlgorithm, ParameterServers) {
   for (int w = 1; w <= kMostWorkers; ++w) {
     for (int n = 1; n <= kMostServers; ++n) {
