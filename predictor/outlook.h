@@ -115,7 +115,7 @@ struct FailureOutlook {
   double slowdown = 1;      // wall / useful time, checkpoints at Daly's interval
   SampleRate<> throughput;  // over the wall clock
   Duration<> chief_loss;    // what going back to the last checkpoint costs, in the mean
-  // With more than one, unless their model is shared out: then each is the chief.
+  // With more than one, unless their model is shared out among all: then each is the chief.
   std::optional<WorkerLoss> worker;
   bool at_least = false;  // the restart time is not known and counts as 0
 };

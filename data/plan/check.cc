@@ -225,7 +225,7 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
     }
     if (!MayBeOn(plan.placement, plan.shard)) {
       refuse("shard", NameOf(plan.shard),
-             "with placement " + FormatPlacement(plan.placement) + ", whose nodes are not alike",
+             "with placement " + FormatPlacement(plan.placement) + ", whose nodes are not equal",
              "as many devices on each node, like 4-4, or another shard");
     }
   }

@@ -306,7 +306,7 @@ template <class Visit>
   visit(FieldFacts{"shard", "shard", "WHAT", "what workers share out instead of keeping it whole",
                    ": none (the default), optimizer (ZeRO-1), gradients (ZeRO-2), parameters "
                    "(ZeRO-3, FSDP), hybrid (parameters, within each node)"}
-            .Note("ZeRO-1, ZeRO-2, ZeRO-3 or FSDP, FSDP's HYBRID_SHARD "
+            .Note("ZeRO-1, ZeRO-2, ZeRO-3 or FSDP; hybrid is FSDP's HYBRID_SHARD, on equal nodes "
                   "([how](../explanation/step-model.md#13-models-that-are-shared-out))")
             .With(GoesWith::kHalves),
         FieldAt<&Plan::shard>());

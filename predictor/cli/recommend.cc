@@ -392,7 +392,8 @@ int RunRecommend(const std::vector<std::string>& arguments) {
       "try-strategy", list(), "strategies to choose from (the plan's)")(
       "try-bucket", list(), "bucket caps to choose from (the plan's)")(
       "try-shard", list(),
-      "what to share out: none, optimizer, gradients, parameters to choose from (the plan's)")(
+      "what to share out: none, optimizer, gradients, parameters, hybrid to choose from (the "
+      "plan's)")(
       "try-compress", list(),
       "how to compress gradients: none, fp16, bf16, int8, topk=SHARE, powersgd=RANK to choose from "
       "(the plan's)")("most-global-batch", po::value<std::string>()->value_name("N"),

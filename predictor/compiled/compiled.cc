@@ -270,8 +270,8 @@ std::optional<QueryProblem> CompiledState::ProblemOf(const PlanQuery& q) const {
       if (plan.shard == Shard::kHybrid && q.workers % q.nodes == 0) {
         return QueryProblem{"devices_per_node", std::to_string(q.devices_per_node),
                             "is out of range",
-                            fmt::format("{}, for {} workers on {} nodes that are alike",
-                                        q.workers / q.nodes, q.workers, q.nodes)};
+                            fmt::format("{}, for {} workers on {} equal nodes", q.workers / q.nodes,
+                                        q.workers, q.nodes)};
       }
       if (plan.shard == Shard::kHybrid) {
         return QueryProblem{"workers", std::to_string(q.workers),

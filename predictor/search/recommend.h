@@ -81,7 +81,7 @@ struct RecommendOutcome {
   int over_global_batch = 0;
   int no_better = 0;    // than another of no larger global batch, or than the plan as given
   int little_gain = 0;  // better than the best within the tolerance, with a larger global batch
-  // Beside them: compression or shares that do not go with a strategy, or with each other.
+  // Beside them: compression or shares that do not go with a strategy, nodes, or each other.
   int not_together = 0;
 };
 

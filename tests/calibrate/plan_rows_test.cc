@@ -83,6 +83,10 @@ std::vector<PlanCase> PlanCases() {
     p->shard = Shard::kParameters;
     p->accumulation_steps = 2;
   });
+  with("ring_sharing_within_nodes", ring, [](Plan* p) {
+    p->shard = Shard::kHybrid;
+    p->accumulation_steps = 2;
+  });
   with("ring_every_four_steps", ring, [](Plan* p) { p->local_steps = 4; });
   with("bbr", ring, [&](Plan* p) {
     lossy(p);

@@ -429,6 +429,36 @@ TEST(CheckPlan, APartOfTheModelCannotGoOnByItself) {
   refused([](Plan* p) { p->overlap = Overlap::kPNorm; }, "overlap: 'p-norm'" + with);
 }
 
+// Within nodes a model is shared out where each has as many devices.
+TEST(CheckPlan, NodesThatShareTheModelOutAreEqual) {
+  Plan plan = With(Strategy::kRing);
+  plan.shard = Shard::kHybrid;
+  for (const Placement& placement :
+       {Placement{1}, Placement{8}, Placement{1, 1}, Placement{4, 4}}) {
+    plan.placement = placement;
+    EXPECT_NO_THROW(CheckPlan(plan));
+  }
+  plan.placement = {4, 4, 2};
+  EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(plan); }),
+                   "shard: 'hybrid' with placement 4-4-2, whose nodes are not equal; allowed: as "
+                   "many devices on each node, like 4-4, or another shard"));
+  plan.shard = Shard::kParameters;
+  EXPECT_NO_THROW(CheckPlan(plan));
+}
+
+// A node that is not full is left out where all have to be equal.
+TEST(OnFilledNodes, LeavesOutWhatMayNotBe) {
+  Plan plan = With(Strategy::kRing);
+  const auto on = [&](int workers) { return OnFilledNodes(plan, workers, 4).placement; };
+  EXPECT_EQ(on(10), Placement({4, 4, 2}));
+  plan.shard = Shard::kHybrid;
+  EXPECT_EQ(on(10), Placement({4, 4}));
+  EXPECT_EQ(on(8), Placement({4, 4}));
+  EXPECT_EQ(on(5), Placement({4}));
+  EXPECT_EQ(on(3), Placement({3}));
+  EXPECT_EQ(on(1), Placement({1}));
+}
+
 // Gradients are what is compressed, in float32 and one by one.
 TEST(CheckPlan, GradientsAloneAreCompressed) {
   Plan plan = With(Strategy::kRing);

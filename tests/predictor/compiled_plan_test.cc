@@ -259,7 +259,8 @@ std::vector<Kind> Kinds() {
   add("ring of one bucket", Strategy::kRing).bucket = Gibibytes(10.0);
   add("ring with backup workers", Strategy::kRing).backup_workers = 2;
   add("ps-sync with backup workers", Strategy::kPsSync, 2).backup_workers = 1;
-  for (const Shard shard : {Shard::kOptimizer, Shard::kGradients, Shard::kParameters}) {
+  for (const Shard shard :
+       {Shard::kOptimizer, Shard::kGradients, Shard::kParameters, Shard::kHybrid}) {
     const std::string what = kShardNames[static_cast<int>(shard)];
     add("ring, shared " + what, Strategy::kRing).shard = shard;
     add("hierarchical, shared " + what, Strategy::kHierarchical).shard = shard;
@@ -349,6 +350,7 @@ std::vector<PlanQuery> QueriesOf(const Plan& plan) {
                                 {10, 3, 4}, {16, 16, 1}, {64, 16, 4}, {33, 33, 1}};
   for (const auto& [workers, nodes, devices] : kPlaces) {
     if (workers <= plan.backup_workers) continue;
+    if (plan.shard == Shard::kHybrid && workers < nodes * devices) continue;
     for (const auto& [batch, accumulation] :
          {std::pair(1, 1), std::pair(48, 1), std::pair(20, 7)}) {
       PlanQuery query;
@@ -1186,6 +1188,32 @@ TEST(QueryProblem, NamesFieldValueAndWhatIsAllowed) {
     EXPECT_EQ(problem->allowed, wrong.allowed) << wrong.field;
     EXPECT_FALSE(problem->problem.empty()) << wrong.field;
   }
+}
+
+// Within nodes a model is shared out where these are equal.
+TEST(QueryProblem, NamesNodesThatAreNotEqual) {
+  const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
+  Plan plan = AllreducePlan({2, 2}, 16);
+  plan.shard = Shard::kHybrid;
+  const CompiledPlan compiled(predictor, plan);
+  PlanQuery query = QueryOf(plan);
+  const auto is_bad = [&] { return compiled.Predict(query).status == QueryStatus::kBadPlacement; };
+  EXPECT_FALSE(is_bad());
+  query.workers = 3;
+  EXPECT_TRUE(is_bad());
+  EXPECT_EQ(compiled.ProblemOf(query)->field, "workers");
+  EXPECT_EQ(compiled.ProblemOf(query)->value, "3");
+  EXPECT_EQ(compiled.ProblemOf(query)->problem,
+            "are not as many on each of 2 nodes, with shard hybrid");
+  EXPECT_EQ(compiled.ProblemOf(query)->allowed, "a multiple of 2");
+  query.workers = 6;
+  query.devices_per_node = 4;
+  EXPECT_TRUE(is_bad());
+  EXPECT_EQ(compiled.ProblemOf(query)->field, "devices_per_node");
+  EXPECT_EQ(compiled.ProblemOf(query)->allowed, "3, for 6 workers on 2 equal nodes");
+  query.devices_per_node = 3;
+  EXPECT_FALSE(is_bad());
+  EXPECT_FALSE(compiled.ProblemOf(query));
 }
 
 TEST(QueryStatus, HasASentenceEach) {

@@ -411,6 +411,20 @@ TEST(Explain, EveryOptionHasItsFormula) {
           p->shard = Shard::kParameters;
           p->accumulation_steps = 3;
         }}},
+      {"shared parameters within nodes",
+       {Strategy::kRing,
+        [](Plan* p) {
+          p->shard = Shard::kHybrid;
+          p->accumulation_steps = 3;
+        }}},
+      {"shared parameters within nodes, far apart",
+       {Strategy::kHierarchical,
+        [](Plan* p) {
+          p->shard = Shard::kHybrid;
+          p->link.rtt = Milliseconds(20.0);
+          p->link.loss = 0.0;
+          p->bucket = Bytes(1e5);
+        }}},
       {"every eight steps",
        {Strategy::kTree,
         [](Plan* p) {

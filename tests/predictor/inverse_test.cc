@@ -114,7 +114,8 @@ TEST(InverseQuestions, MoreUtilisationTakesMore) {
 // One worker of what is shared out, or rarely exchanged, is one that exchanges nothing.
 TEST(InverseQuestions, GoWithEveryPlanThatExchanges) {
   const Predictor predictor = MakePredictor();
-  for (const Shard shard : {Shard::kOptimizer, Shard::kGradients, Shard::kParameters}) {
+  for (const Shard shard :
+       {Shard::kOptimizer, Shard::kGradients, Shard::kParameters, Shard::kHybrid}) {
     Plan plan = BasePlan();
     plan.shard = shard;
     const InverseAnswers answers = AnswerInverseQuestions(predictor, plan, kDevicesPerNode, kMost);
@@ -125,6 +126,24 @@ TEST(InverseQuestions, GoWithEveryPlanThatExchanges) {
   rare.local_steps = 8;
   EXPECT_NEAR(AnswerInverseQuestions(predictor, rare, kDevicesPerNode, kMost).utilisation,
               Utilisation(predictor, rare), 1e-12);
+}
+
+// Of nodes that share the model out full ones alone count.
+TEST(InverseQuestions, CountFullNodesWhereNodesAreEqual) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = BasePlan();
+  plan.shard = Shard::kHybrid;
+  constexpr int kThree = 3;
+  plan.placement = FillNodes(6, kThree);
+  int answered = 0;
+  for (const WhatReaches& reach : AnswerInverseQuestions(predictor, plan, kThree, kMost).reaches) {
+    if (!reach.workers) continue;
+    ++answered;
+    EXPECT_TRUE(*reach.workers <= kThree || *reach.workers % kThree == 0) << *reach.workers;
+    EXPECT_GE(Utilisation(predictor, OnFilledNodes(plan, *reach.workers, kThree)),
+              reach.utilisation);
+  }
+  EXPECT_GT(answered, 0);
 }
 
 // Links to servers that the plan states grow with the workers'; what is stated otherwise stays.

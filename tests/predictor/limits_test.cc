@@ -98,6 +98,35 @@ TEST(Limits, TheCurveIsThePredictors) {
   }
 }
 
+// Who shares the model out within nodes takes full ones, and no more workers than there are on them.
+TEST(Limits, NodesThatShareTheModelOutAreFull) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = BasePlan();
+  plan.shard = Shard::kHybrid;
+  constexpr int kThree = 3;
+  const ScalingLimits limits = FindScalingLimits(predictor, plan, kThree, {.most_workers = 20});
+  EXPECT_EQ(limits.most_workers, 18);
+  std::vector<int> workers;
+  const double single = Throughput(predictor, On(plan, 1));
+  for (const ScalingPoint& point : limits.curve) {
+    workers.push_back(point.workers);
+    Plan there = plan;
+    there.placement = FillNodes(point.workers, kThree);
+    const double expected = Throughput(predictor, there);
+    EXPECT_NEAR(point.throughput.in(kSamplesPerSecond), expected, 1e-9 * expected);
+    EXPECT_NEAR(point.efficiency, expected / (single * point.workers), 1e-9);
+  }
+  EXPECT_EQ(workers, std::vector<int>({1, 2, 3, 6, 15, 18}));
+  for (const int found : {limits.best_workers, limits.strong_best_workers}) {
+    EXPECT_TRUE(found < kThree || found % kThree == 0) << found;
+  }
+  for (const std::optional<int>& found : {limits.half_efficiency, limits.crossing}) {
+    if (found) {
+      EXPECT_TRUE(*found < kThree || *found % kThree == 0) << *found;
+    }
+  }
+}
+
 TEST(Limits, WeakScalingAgreesWithASearchByHand) {
   const Predictor predictor = MakePredictor();
   int worth_it = 0;
@@ -846,6 +875,41 @@ TEST(ClosedForms, MeetTheSearchWhereNothingIsLeftOut) {
     }
   }
   EXPECT_GT(compared, 60);
+}
+
+// Rings between nodes that set the pace end the scaling of a model that is shared out within nodes.
+TEST(ClosedForms, MeetTheSearchOfNodesThatShareTheModelOut) {
+  const Predictor predictor = MakePredictor(PlainTruth());
+  constexpr int kFar = 20'000;
+  int compared = 0;
+  for (const int devices : {1, 4}) {
+    for (const Overlap overlap : {Overlap::kNone, Overlap::kBuckets}) {
+      for (const double gbit : {1.0, 10.0}) {
+        Plan plan = BasePlan();
+        plan.shard = Shard::kHybrid;
+        plan.overlap = overlap;
+        plan.link.bandwidth = GigabitsPerSecond(gbit);
+        plan.link.rtt = Milliseconds(0.5);
+        const ScalingLimits limits =
+            FindScalingLimits(predictor, plan, devices, {.most_workers = kFar});
+        const auto compare = [&](const char* what, const ClosedForm<double>& closed,
+                                 const std::optional<int>& searched) {
+          std::cout << devices << " a node, " << gbit << " Gbit/s, "
+                    << kOverlapNames[static_cast<int>(overlap)] << ": " << what << " "
+                    << (closed->exists() ? closed->value() : -1) << " searched "
+                    << searched.value_or(-1) << '\n';
+          if (!closed->exists() || closed->value() > kFar) return;
+          ASSERT_TRUE(searched.has_value());
+          EXPECT_NEAR(closed->value(), *searched, 0.15 * closed->value() + devices) << what;
+          ++compared;
+        };
+        compare("crossing", limits.closed.crossing, limits.crossing);
+        compare("half efficiency", limits.closed.half_efficiency, limits.half_efficiency);
+        EXPECT_FALSE(limits.closed.accumulation.has_value());
+      }
+    }
+  }
+  EXPECT_GT(compared, 8);
 }
 
 TEST(ClosedForms, NothingEndsWithoutCommunication) {

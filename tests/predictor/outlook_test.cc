@@ -315,6 +315,19 @@ TEST(Outlook, WorkersThatShareTheModelOutAreEachTheChief) {
   }
 }
 
+// Each share is with all other nodes too, where there are several.
+TEST(Outlook, NodesThatShareTheModelOutHaveAChief) {
+  const FailureOutlook whole = *Outlook(FailureOptions()).failures;
+  Plan plan = SomePlan();
+  plan.shard = Shard::kHybrid;
+  const FailureOutlook f = *Outlook(FailureOptions(), plan).failures;
+  ASSERT_TRUE(f.worker.has_value());
+  EXPECT_EQ(f.worker->stall, whole.worker->stall);
+  EXPECT_EQ(f.worker->slowdown, whole.worker->slowdown);
+  plan.placement = {8};
+  EXPECT_FALSE(Outlook(FailureOptions(), plan).failures->worker.has_value());
+}
+
 TEST(Outlook, ALoneWorkerIsTheChief) {
   Plan plan = SomePlan();
   plan.placement = {1};

@@ -554,6 +554,19 @@ TEST(Recommend, CountsWhatDoesNotGoTogether) {
   EXPECT_NE(reasons.back().reason.find("do not go with"), std::string::npos);
 }
 
+// A model is shared out within nodes where these are equal; elsewhere it is counted as left out.
+TEST(Recommend, SharesOutWithinEqualNodesAlone) {
+  RecommendOptions options;
+  options.shards = {Shard::kNone, Shard::kHybrid};
+  options.workers = {3, 8, 9};
+  options.local_batches = {32};
+  options.accumulation_steps = {1};
+  const Plan plan = AllreducePlan({4, 4}, 32);
+  const RecommendOutcome outcome = Recommend(MakePredictor(), plan, kDevicesPerNode, options);
+  EXPECT_EQ(outcome.considered, 5);
+  EXPECT_EQ(outcome.not_together, 1) << "9 workers on 4-4-1";
+}
+
 // ---- No answer, and why.
 
 // A node that computes all the time need not gain by a second one.

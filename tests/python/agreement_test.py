@@ -41,7 +41,7 @@ def questions():
         elif plan["workers"] > 2 and draw.random() < 0.3:
             plan["backup_workers"] = 1
         elif plan["strategy"] in ("allreduce", "ring", "hierarchical") and draw.random() < 0.3:
-            plan["shard"] = draw.choice(["optimizer", "gradients", "parameters"])
+            plan["shard"] = draw.choice(["optimizer", "gradients", "parameters", "hybrid"])
         elif draw.random() < 0.3:
             plan["local_steps"] = draw.choice([2, 16])
         elif plan["strategy"] in ("allreduce", "ring", "hierarchical") and draw.random() < 0.5:

@@ -220,16 +220,17 @@ TEST(Timeline, OfWhatIsSharedOutHasNoBuckets) {
   const Cluster& cluster = TheShipped().calibrated.front();
   const Predictor predictor(cluster, TheShipped().networks.front(), std::nullopt);
   Plan plan;
-  plan.placement = {1, 1};
+  plan.placement = {2, 2};
   plan.local_batch = 64;
   plan.accumulation_steps = 3;
-  for (const Shard shard : {Shard::kOptimizer, Shard::kGradients, Shard::kParameters}) {
+  for (const Shard shard :
+       {Shard::kOptimizer, Shard::kGradients, Shard::kParameters, Shard::kHybrid}) {
     plan.shard = shard;
     const double total = predictor.PredictStep(plan).total().si();
     double now = 0;
     for (const Span& span : MakeTimeline(predictor, plan)) {
       EXPECT_FALSE(span.name.starts_with("bucket")) << NameOf(shard);
-      EXPECT_FALSE(shard == Shard::kParameters && span.name.starts_with("micro-steps without"));
+      EXPECT_FALSE(GathersUnits(shard) && span.name.starts_with("micro-steps without"));
       if (span.lane == Lane::kDevice) now = span.end.si();
     }
     EXPECT_NEAR(now, total, 1e-9 * total) << NameOf(shard);
