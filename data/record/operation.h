@@ -207,6 +207,12 @@ enum class AttentionForm { kPlain, kFused };
 inline constexpr int kAttentionFormCount = 2;
 inline constexpr const char* kAttentionFormNames[kAttentionFormCount] = {"plain", "fused"};
 
+// Whether what a block of layers computes is kept until its backward pass, or only its input, from
+// which its forward pass runs once more there (data/record/blocks.h): activation checkpointing.
+enum class Recompute { kNone, kFull };
+inline constexpr int kRecomputeCount = 2;
+inline constexpr const char* kRecomputeNames[kRecomputeCount] = {"none", "full"};
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_DATA_RECORD_OPERATION_H_

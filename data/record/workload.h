@@ -85,6 +85,7 @@ struct Workload {
   Optimizer optimizer = Optimizer::kMomentum;
   // Layers are those of plain attention in either case (data/record/fused_attention.h).
   AttentionForm attention = AttentionForm::kPlain;
+  Recompute recompute = Recompute::kNone;
 
   Work<> forward_flop() const {
     Work<> sum;

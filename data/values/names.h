@@ -32,6 +32,9 @@ constexpr Names NamesOf(Optimizer /*kind*/) { return {kOptimizerNames, "is not a
 constexpr Names NamesOf(AttentionForm /*kind*/) {
   return {kAttentionFormNames, "is not a form of attention"};
 }
+constexpr Names NamesOf(Recompute /*kind*/) {
+  return {kRecomputeNames, "is not a way to recompute activations"};
+}
 
 template <class E>
 const char* NameOf(E value) {

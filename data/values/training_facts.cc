@@ -7,11 +7,12 @@ namespace stepcast {
 namespace {
 
 template <auto kMember, class E>
-constexpr TrainingFact FactAt(const char* key, const char* placeholder, const char* meaning,
-                              E kind) {
+constexpr TrainingFact FactAt(const char* key, const char* placeholder, const char* meaning, E kind,
+                              const char* noun = "") {
   return {key,
           placeholder,
           meaning,
+          noun,
           NamesOf(kind),
           [](const Workload& workload) { return static_cast<int>(workload.*kMember); },
           [](int word, Workload* workload) { workload->*kMember = static_cast<E>(word); }};
@@ -23,6 +24,9 @@ constexpr TrainingFact kTrainingFacts[kTrainingFactCount] = {
                                  Optimizer()),
     FactAt<&Workload::attention>("attention", "A", "how the workload's attention is computed",
                                  AttentionForm()),
+    FactAt<&Workload::recompute>("recompute", "R",
+                                 "which of the workload's activations are recomputed", Recompute(),
+                                 "recompute"),
 };
 
 }  // namespace
@@ -39,7 +43,7 @@ const TrainingFact* FindTrainingFact(std::string_view key) {
 std::string DescribeWorkload(const Workload& workload) {
   std::vector<std::string> words;
   for (const TrainingFact& fact : TrainingFacts()) {
-    if (!fact.IsDefault(workload)) words.emplace_back(fact.WordOf(workload));
+    if (!fact.IsDefault(workload)) words.push_back(fact.Described(workload));
   }
   return workload.name + (words.empty() ? "" : " (" + JoinNames(words) + ")");
 }

@@ -145,8 +145,8 @@ stepcast_status stepcast_workload_from_totals(const char* name, int64_t paramete
 stepcast_status stepcast_workload_get_info(const stepcast_workload* workload,
                                            stepcast_workload_info* info);
 // How it is trained: "precision" to "fp32", "tf32", "fp16" or "bf16", "optimizer" to "sgd",
-// "momentum" or "adam", "attention" to "plain" or "fused". Predictors that are made of it
-// afterwards know; a fact that is refused is left as it was.
+// "momentum" or "adam", "attention" to "plain" or "fused", "recompute" to "none" or "full".
+// Predictors that are made of it afterwards know; a fact that is refused is left as it was.
 stepcast_status stepcast_workload_set_text(stepcast_workload* workload, const char* fact,
                                            const char* value, char** error);
 // As the cluster's calibrated runs of it were, where all of them were trained in one way; else it
@@ -546,7 +546,7 @@ void stepcast_fleet_free(stepcast_fleet* fleet);
 // A new job, which begins with what the others have learnt; `device` as for
 // stepcast_predictor_create. `online` is its calibration: stepcast_online_observe teaches the fleet
 // too. STEPCAST_BAD_INPUT for a name that is running, and for a workload that has the name of
-// another job's and other gradients, precision, optimizer or attention.
+// another job's and other gradients, precision, optimizer, attention or recompute.
 stepcast_status stepcast_fleet_add(stepcast_fleet* fleet, const char* job,
                                    const stepcast_workload* workload, const stepcast_device* device,
                                    stepcast_online** online, char** error);

@@ -50,6 +50,7 @@ std::map<std::string, Words> KnownNames() {
                                         {"precision", ListOf(kPrecisionNames)},
                                         {"attention", ListOf(kAttentionFormNames)},
                                         {"optimizer", ListOf(kOptimizerNames)},
+                                        {"recompute", ListOf(kRecomputeNames)},
                                         {"objective", ListOf(kObjectiveNames)},
                                         {"backend", ListOf(kBackendNames)},
                                         {"library", ListOf(steps::kLibraryNames)},

@@ -10,7 +10,7 @@
 
 namespace stepcast::cli {
 
-// --precision, --optimizer, --attention.
+// --precision, --optimizer, --attention, --recompute.
 void AddTrainingOptions(po::options_description* options);
 
 // What they state takes the place of what the cluster's runs say of the workload, and that of what

@@ -207,6 +207,7 @@ Json WorkloadJson(const Workload& w) {
           {"precision", NameOf(w.precision)},
           {"optimizer", NameOf(w.optimizer)},
           {"attention", NameOf(w.attention)},
+          {"recompute", NameOf(w.recompute)},
           {"source", w.source}};
 }
 

@@ -107,7 +107,8 @@ void BindFleet(py::module_* m) {
           "Adds a job, which begins with what the others have learnt, and returns it.\n\n"
           "Raises InputError as Predictor does, for a name that is running, and for a workload "
           "that\n"
-          "has the name of another job's and other gradients, precision, optimizer or attention.")
+          "has the name of another job's and other gradients, precision, optimizer, attention\n"
+          "or recompute.")
       .def(
           "end",
           [](BoundFleet& f, const std::string& job) {

@@ -214,9 +214,12 @@ void BindCluster(py::module_* m) {
 
 Workload TrainedOtherwise(Workload workload, const std::optional<std::string>& precision,
                           const std::optional<std::string>& optimizer,
-                          const std::optional<std::string>& attention) {
-  for (const auto& [key, word] :
-       {std::pair("precision", &precision), {"optimizer", &optimizer}, {"attention", &attention}}) {
+                          const std::optional<std::string>& attention,
+                          const std::optional<std::string>& recompute) {
+  for (const auto& [key, word] : {std::pair("precision", &precision),
+                                  {"optimizer", &optimizer},
+                                  {"attention", &attention},
+                                  {"recompute", &recompute}}) {
     if (*word) FindTrainingFact(key)->Read(**word, Keyword(key), &workload);
   }
   return workload;
@@ -253,8 +256,12 @@ void BindWorkload(py::module_* m) {
       .def_property_readonly(
           "attention", [](const Workload& w) { return NameOf(w.attention); },
           "str : how its attention is computed: plain or fused")
+      .def_property_readonly(
+          "recompute", [](const Workload& w) { return NameOf(w.recompute); },
+          "str : which of its activations are recomputed: none or full")
       .def("replace", &TrainedOtherwise, py::kw_only(), py::arg("precision") = py::none(),
            py::arg("optimizer") = py::none(), py::arg("attention") = py::none(),
+           py::arg("recompute") = py::none(),
            "The workload trained in another way; what is None stays as it is.")
       .def(
           "as_fitted",

@@ -258,6 +258,7 @@ TEST(CapiWorkload, SaysHowItIsTrained) {
   EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "precision"), "fp32");
   EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "optimizer"), "momentum");
   EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "attention"), "plain");
+  EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "recompute"), "none");
   EXPECT_EQ(stepcast_workload_get_text(handle.get(), "name"), nullptr);
   EXPECT_EQ(stepcast_workload_get_text(handle.get(), nullptr), nullptr);
   EXPECT_EQ(stepcast_workload_get_text(nullptr, "precision"), nullptr);
@@ -269,9 +270,11 @@ TEST(CapiWorkload, SaysHowItIsTrained) {
   EXPECT_EQ(set("precision", "bf16")(nullptr), STEPCAST_OK);
   EXPECT_EQ(set("optimizer", "adam")(nullptr), STEPCAST_OK);
   EXPECT_EQ(set("attention", "fused")(nullptr), STEPCAST_OK);
+  EXPECT_EQ(set("recompute", "full")(nullptr), STEPCAST_OK);
   EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "precision"), "bf16");
   EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "optimizer"), "adam");
   EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "attention"), "fused");
+  EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "recompute"), "full");
   ExpectFails(STEPCAST_BAD_INPUT, "precision: 'fp64' is not a precision", set("precision", "fp64"));
   ExpectFails(STEPCAST_BAD_INPUT, "allowed: sgd, momentum, adam", set("optimizer", "lion"));
   ExpectFails(STEPCAST_BAD_INPUT, "'layers' is not a fact that can be set; allowed: precision, opt",

@@ -967,6 +967,7 @@ TEST(Numbers, OfTheLists) {
     EXPECT_EQ(printed.at("precision"), "fp32");
     EXPECT_EQ(printed.at("optimizer"), "momentum");
     EXPECT_EQ(printed.at("attention"), w.attention == AttentionForm::kFused ? "fused" : "plain");
+    EXPECT_EQ(printed.at("recompute"), "none");
     ExpectNumbers(printed,
                   {{"/parameters", w.parameters},
                    {"/trainable_parameters", w.trainable_parameters},

@@ -24,6 +24,8 @@ void ExpectEqual(const Workload& a, const Workload& b) {
   EXPECT_EQ(a.inputs_vary, b.inputs_vary);
   EXPECT_EQ(a.precision, b.precision);
   EXPECT_EQ(a.optimizer, b.optimizer);
+  EXPECT_EQ(a.attention, b.attention);
+  EXPECT_EQ(a.recompute, b.recompute);
   ASSERT_EQ(a.layers.size(), b.layers.size());
   for (std::size_t i = 0; i < a.layers.size(); ++i) {
     SCOPED_TRACE(a.layers[i].name);
@@ -108,6 +110,20 @@ TEST(WorkloadFile, SaysHowAttentionIsComputed) {
   EXPECT_TRUE(Says(ErrorOf([&] { Parse(mine + "attention: flash\n"); }),
                    "net.yaml:3: attention: 'flash' is not a form of attention; allowed: plain, "
                    "fused"));
+}
+
+TEST(WorkloadFile, SaysWhatIsRecomputed) {
+  const std::string mine = "name: mine\nparameters: 1000\n";
+  EXPECT_EQ(Parse(mine).recompute, Recompute::kNone);
+  EXPECT_EQ(FormatWorkload(Parse(mine)).find("recompute"), std::string::npos);
+  const Workload full = Parse(mine + "recompute: full\n");
+  EXPECT_EQ(full.recompute, Recompute::kFull);
+  EXPECT_NE(FormatWorkload(full).find("recompute: full\n"), std::string::npos);
+  ExpectEqual(Parse(FormatWorkload(full)), full);
+  EXPECT_EQ(Parse(mine + "recompute: none\n").recompute, Recompute::kNone);
+  EXPECT_TRUE(Says(ErrorOf([&] { Parse(mine + "recompute: selective\n"); }),
+                   "net.yaml:3: recompute: 'selective' is not a way to recompute activations; "
+                   "allowed: none, full"));
 }
 
 TEST(WorkloadFile, ScoresMayBeCausal) {

@@ -36,6 +36,9 @@ TEST(WorkloadScope, SaysHowItIsTrainedWhereThatIsNotTheDefault) {
   EXPECT_EQ(WorkloadScope(Gpt2(Precision::kBf16), "t4"), "workload gpt2 (bf16) on t4");
   EXPECT_EQ(WorkloadScope(Gpt2(Precision::kFp16, Optimizer::kAdam, AttentionForm::kFused), ""),
             "workload gpt2 (fp16, adam, fused) on ");
+  Workload recomputed = Gpt2(Precision::kBf16);
+  recomputed.recompute = Recompute::kFull;
+  EXPECT_EQ(WorkloadScope(recomputed, "t4"), "workload gpt2 (bf16, full recompute) on t4");
 }
 
 // Else two ways of training had one scope.
@@ -63,7 +66,8 @@ TEST(WorkloadScope, NamesAreWhole) {
 TEST(FittedTrainings, AreThoseOfTheWorkloadOnTheDevice) {
   const Calibration c =
       FittedTo({"cluster", "workload gpt2 on t4", "workload gpt2 (bf16, adam) on t4",
-                "workload gpt2 (fp16) on v100", "workload gpt2_medium (tf32) on t4"});
+                "workload gpt2 (fp16) on v100", "workload gpt2_medium (tf32) on t4",
+                "workload gpt2 (full recompute) on a100"});
   const auto scopes = [&](const std::string& name, const std::string& device) {
     std::set<std::string> all;
     for (const Workload& w : FittedTrainings(c, name, device)) all.insert(WorkloadScope(w, "x"));
@@ -72,7 +76,8 @@ TEST(FittedTrainings, AreThoseOfTheWorkloadOnTheDevice) {
   EXPECT_EQ(scopes("gpt2", "t4"),
             (std::set<std::string>{"workload gpt2 on x", "workload gpt2 (bf16, adam) on x"}));
   EXPECT_EQ(scopes("gpt2", "v100"), (std::set<std::string>{"workload gpt2 (fp16) on x"}));
-  EXPECT_EQ(scopes("gpt2", "").size(), 3U);
+  EXPECT_EQ(scopes("gpt2", "a100"), (std::set<std::string>{"workload gpt2 (full recompute) on x"}));
+  EXPECT_EQ(scopes("gpt2", "").size(), 4U);
   EXPECT_TRUE(scopes("gpt2", "t").empty());
   EXPECT_TRUE(scopes("gpt", "t4").empty());
 }

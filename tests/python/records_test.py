@@ -81,6 +81,12 @@ class Records(unittest.TestCase):
         self.assertEqual(fused.attention, "fused")
         self.assertEqual(opt.replace(attention="fused"), fused)
         self.assertEqual(stepcast.parse_workload(fused.to_yaml()), fused)
+        self.assertEqual(opt.recompute, "none")
+        recomputed = stepcast.workload("opt_125m", recompute="full")
+        self.assertEqual(recomputed.recompute, "full")
+        self.assertEqual(opt.replace(recompute="full"), recomputed)
+        self.assertNotEqual(opt, recomputed)
+        self.assertEqual(stepcast.parse_workload(recomputed.to_yaml()), recomputed)
         runs = [stepcast.Run("resnet50", "t4", stepcast.Plan(workers=1, local_batch=b), 0.01 * b)
                 for b in (8, 16)]
         fitted = stepcast.calibrate(stepcast.read_cluster("gce-t4"), runs,
@@ -95,6 +101,7 @@ class Records(unittest.TestCase):
                          "calibration of it trained otherwise")
         for key, wrong, allowed in [("precision", "fp64", "fp32, tf32, fp16, bf16"),
                                     ("attention", "flash", "plain, fused"),
+                                    ("recompute", "half", "none, full"),
                                     ("optimizer", "lion", "sgd, momentum, adam")]:
             with self.assertRaises(stepcast.InputError) as caught:
                 resnet.replace(**{key: wrong})

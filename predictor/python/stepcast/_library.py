@@ -121,7 +121,7 @@ def cluster(device: str, *, nodes: int = 1, devices_per_node: int = 1, name: str
 
 def workload(name: str, *, parameters: int | None = None, gradient_bytes: int | None = None,
              precision: str | None = None, optimizer: str | None = None,
-             attention: str | None = None) -> Workload:
+             attention: str | None = None, recompute: str | None = None) -> Workload:
     """A network of the catalogue by its name, or one of which only the size is known.
 
     Parameters
@@ -134,6 +134,8 @@ def workload(name: str, *, parameters: int | None = None, gradient_bytes: int | 
         optimizer : what updates its parameters: "momentum" unless it is "sgd" or "adam"
         attention : how it is computed: "plain" or "fused"; of a network of the catalogue as it is
             usually trained, otherwise "plain"
+        recompute : which activations are computed once more in the backward pass instead of being
+            kept: "none" unless it is "full", those of each block of layers
     """
     if parameters is None and gradient_bytes is None:
         known = _core.find_workload(name)
@@ -146,7 +148,8 @@ def workload(name: str, *, parameters: int | None = None, gradient_bytes: int | 
         known = _core.parse_workload(_file_text(
             {"name": name, "parameters": parameters, "gradient_bytes": gradient_bytes}),
             "<workload>")
-    return known.replace(precision=precision, optimizer=optimizer, attention=attention)
+    return known.replace(precision=precision, optimizer=optimizer, attention=attention,
+                         recompute=recompute)
 
 
 def _file_text(fields: dict) -> str:
