@@ -1,6 +1,8 @@
 #include "model/memory/memory.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <variant>
 #include <vector>
 
 #include "data/record/fused_attention.h"
@@ -9,20 +11,57 @@
 
 namespace stepcast {
 
-DataSize<> KeptActivations(const Workload& workload) {
-  DataSize<> sum;
-  LayerKind before = LayerKind::kReshape;
-  for (const LayerAsRun& run : LayersAsRun(workload)) {
-    const Layer& layer = workload.layers[run.index];
-    const bool in_place = layer.kind == LayerKind::kReshape ||
-                          (layer.kind == LayerKind::kActivation && before != LayerKind::kDense);
-    if (!in_place) sum += layer.activation_bytes;
-    before = layer.kind;
-  }
-  return HasSixteenBits(workload.precision) ? sum * 0.5 : sum;
-}
-
 namespace {
+
+// Layers as they run, one after another, and which of their outputs a gradient needs.
+class Outputs {
+ public:
+  explicit Outputs(const Workload& workload)
+      : layers_(workload.layers), run_(LayersAsRun(workload)) {}
+
+  const std::vector<LayerAsRun>& run() const { return run_; }
+  bool IsKept(std::size_t at) const {
+    return !IsInPlace(at) && !IsOnlyAdded(at) && !IsTurned(at) && !IsTurned(at + 1);
+  }
+
+ private:
+  const Layer* At(std::size_t at) const {
+    return at < run_.size() ? &layers_[run_[at].index] : nullptr;
+  }
+  bool IsOf(LayerKind kind, std::size_t at) const {
+    const Layer* layer = At(at);
+    return layer != nullptr && layer->kind == kind;
+  }
+  bool Is(ElementwiseKind kind, std::size_t at) const {
+    const Layer* layer = At(at);
+    const auto* op = layer == nullptr ? nullptr : std::get_if<ElementwiseOp>(&layer->operation);
+    return op != nullptr && op->kind == kind;
+  }
+  std::size_t BehindCopies(std::size_t at) const {
+    while (IsOf(LayerKind::kReshape, at)) ++at;
+    return at;
+  }
+
+  bool IsInPlace(std::size_t at) const {
+    if (IsOf(LayerKind::kReshape, at)) return true;
+    const bool behind_dense = at > 0 && IsOf(LayerKind::kDense, at - 1);
+    return IsOf(LayerKind::kActivation, at) && !behind_dense;
+  }
+  bool IsOnlyAdded(std::size_t at) const {
+    const bool needs_it_itself = IsOf(LayerKind::kActivation, at) ||
+                                 IsOf(LayerKind::kRecurrent, at) || run_[at].fused.has_value();
+    return !needs_it_itself && Is(ElementwiseKind::kAdd, BehindCopies(at + 1));
+  }
+  // Whether a rotation begins with the layer: x cos + turned(x) sin.
+  bool IsTurned(std::size_t at) const {
+    const std::size_t second = BehindCopies(at + 1);
+    return Is(ElementwiseKind::kMultiply, at) && second > at + 1 &&
+           Is(ElementwiseKind::kMultiply, second) && Is(ElementwiseKind::kAdd, second + 1);
+  }
+
+  const std::vector<Layer>& layers_;
+  std::vector<LayerAsRun> run_;
+};
 
 DataSize<> LargestBucket(const Workload& workload, const Plan& plan) {
   const std::vector<Bucket> buckets =
@@ -33,6 +72,15 @@ DataSize<> LargestBucket(const Workload& workload, const Plan& plan) {
 }
 
 }  // namespace
+
+DataSize<> KeptActivations(const Workload& workload) {
+  const Outputs outputs(workload);
+  DataSize<> sum;
+  for (std::size_t i = 0; i < outputs.run().size(); ++i) {
+    if (outputs.IsKept(i)) sum += workload.layers[outputs.run()[i].index].activation_bytes;
+  }
+  return HasSixteenBits(workload.precision) ? sum * 0.5 : sum;
+}
 
 MemoryNeed CountMemory(const Workload& workload, const Activations& activations, const Plan& plan,
                        const std::optional<DataSize<>>& available) {

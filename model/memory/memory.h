@@ -20,13 +20,32 @@
 //   h          1/2 at 16 bits, else 1                                      [1]
 //   workspace, reserve   library scratch space and the context             [B]
 //
-// A counts the outputs of all layers except those that frameworks compute in place: reshapes, and
-// activations other than behind a dense layer (a transformer's GELU keeps its input and its
-// output). Of fused attention it is the result alone. 16 bits are mixed precision as frameworks
-// cast by themselves (PyTorch's autocast): what is trained, its gradients and the optimizer's state
-// keep 32. Holds within about a quarter: allocators round and fragment, and algorithms choose
-// workspaces by themselves. A plan that needs more than the device has is a verdict, not a number
-// to trust; one within kTightShare of it is called tight.
+// A counts the outputs of layers that some gradient needs, mostly that of the layer behind, whose
+// input they are. They are all outputs except
+//
+// - what frameworks compute in place: reshapes, and activations other than behind a dense layer (a
+//   transformer's GELU keeps its input and its output);
+// - what is only added, whether drop-out or another copy is between or not: the gradient of a sum
+//   needs neither summand. Activations, recurrent layers and fused attention keep their output for
+//   their own gradient;
+// - what stored angles turn (queries and keys: a product, a copy, a product and their sum), and
+//   what is between: factors that are not trained need no gradient, and the sum alone is needed
+//   behind.
+//
+// A sum is taken to add the output of the layer before it; that of another branch is counted. Of
+// fused attention it is the result alone.
+//
+// By hand, A of LLaMA's block with fused attention, of h features and f in its feed-forward part,
+// is 8 h + 4 f for each token: inputs and outputs of two normalisations, queries, keys, values and
+// the result of attention; gate, its activation, up and their product. Of GPT-2's it is 16 h, or
+// 32 h bytes at 16 bits, where Korthikanti et al. (arXiv 2205.05198) count 34 h: masks of drop-out,
+// a byte each, are left out here, as is what drop-out of plain attention keeps beside its scores.
+//
+// 16 bits are mixed precision as frameworks cast by themselves (PyTorch's autocast): what is
+// trained, its gradients and the optimizer's state keep 32. Holds within about a quarter:
+// allocators round and fragment, and algorithms choose workspaces by themselves. A plan that needs
+// more than the device has is a verdict, not a number to trust; one within kTightShare of it is
+// called tight.
 //
 // Note that the need never falls with the batch.
 //

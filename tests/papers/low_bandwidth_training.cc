@@ -149,7 +149,7 @@ PaperModel LowBandwidthTraining() {
        "that "
        "grows or is fragmented, not the need of a step, which is the same in every step. ResNet-50 "
        "at "
-       "batch 100 needs 12.3 GB by the same count, and its runs ended: either the board has the 12 "
+       "batch 100 needs 10.1 GB by the same count, and its runs ended: either the board has the 12 "
        "GiB of the data sheet, or activations were of 16 bits",
        Standing::kDisputed});
   add({"lb-second-node", Role::kPredicted, claim([=] {
