@@ -7,9 +7,8 @@
 //   N_0        need of no samples, of several workers that accumulate           [B]
 //   b_0        samples of the largest micro-step that has run
 //
-// Counts are of layers that keep their outputs, at the precision that somebody has stated: half
-// precision of which nobody says and checkpoints need less, and what frameworks keep beside the
-// outputs is more. Where N_0 alone is more than there is, nothing of the activations is told; nor
+// Counts are of layers trained as somebody has stated: half precision and recomputed activations of
+// which nobody says need less, and what frameworks keep beside the outputs is more. Where N_0 alone is more than there is, nothing of the activations is told; nor
 // where N is.
 //
 // Note that no plan is then short of memory that has at most b_0 samples, and whose model is not

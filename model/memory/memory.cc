@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <variant>
 #include <vector>
 
+#include "data/record/blocks.h"
 #include "data/record/fused_attention.h"
 #include "model/exchange/exchange.h"
 #include "model/overlap/buckets.h"
@@ -75,10 +77,24 @@ DataSize<> LargestBucket(const Workload& workload, const Plan& plan) {
 
 DataSize<> KeptActivations(const Workload& workload) {
   const Outputs outputs(workload);
+  const bool recomputes = workload.recompute == Recompute::kFull;
+  const std::vector<std::optional<std::size_t>> blocks = BlocksOf(workload);
   DataSize<> sum;
+  std::vector<DataSize<>> recomputed;  // by block
+  DataSize<> in;
   for (std::size_t i = 0; i < outputs.run().size(); ++i) {
-    if (outputs.IsKept(i)) sum += workload.layers[outputs.run()[i].index].activation_bytes;
+    const std::size_t at = outputs.run()[i].index;
+    const DataSize<> out = workload.layers[at].activation_bytes;
+    const DataSize<> kept = outputs.IsKept(i) ? out : DataSize<>();
+    const std::optional<std::size_t> block = recomputes ? blocks[at] : std::nullopt;
+    if (block && *block >= recomputed.size()) {
+      recomputed.resize(*block + 1);
+      sum += in;
+    }
+    (block ? recomputed[*block] : sum) += kept;
+    in = out;
   }
+  if (!recomputed.empty()) sum += *std::max_element(recomputed.begin(), recomputed.end());
   return HasSixteenBits(workload.precision) ? sum * 0.5 : sum;
 }
 

@@ -33,7 +33,11 @@
 //   behind.
 //
 // A sum is taken to add the output of the layer before it; that of another branch is counted. Of
-// fused attention it is the result alone.
+// fused attention it is the result alone. Where activations are recomputed (data/record/blocks.h)
+//
+//   A = sum over blocks of their inputs + the largest block's A + A of layers of no block
+//
+// A block's input is the output of the layer before it. One block at a time is recomputed.
 //
 // By hand, A of LLaMA's block with fused attention, of h features and f in its feed-forward part,
 // is 8 h + 4 f for each token: inputs and outputs of two normalisations, queries, keys, values and

@@ -197,11 +197,55 @@ TEST(Memory, OfARotationTheSumAloneIsKept) {
 TEST(Memory, BlocksOfTransformersByHand) {
   constexpr double kLlama = 4.0 * 2048 * (8 * 4096 + 4 * 11008);
   constexpr double kAroundLlama = 4.0 * 2048 * (2 * 4096 + 32000);
-  const Workload llama = *FindWorkload("llama_7b");
+  Workload llama = *FindWorkload("llama_7b");
   EXPECT_EQ(KeptActivations(llama).si(), 32 * kLlama + kAroundLlama);
   Workload gpt = *FindWorkload("gpt2");
   gpt.attention = AttentionForm::kFused;
   EXPECT_EQ(KeptActivations(gpt).si(), 4.0 * 1024 * (12 * 16 * 768 + 3 * 768 + 50257));
+  // Of blocks that are recomputed their inputs, and one of them at a time.
+  llama.recompute = Recompute::kFull;
+  EXPECT_EQ(KeptActivations(llama).si(), 32 * 4.0 * 2048 * 4096 + kLlama + kAroundLlama);
+  llama.precision = Precision::kBf16;
+  EXPECT_EQ(KeptActivations(llama).si(), 16 * 4.0 * 2048 * 4096 + (kLlama + kAroundLlama) / 2);
+}
+
+// Inputs of 1 and 40, the larger block's 60, 1 and 3 around them.
+TEST(Memory, RecomputedBlocksKeepTheirInputs) {
+  const auto named = [](const char* name, LayerKind kind, double bytes) {
+    Layer layer = MakeLayer(kind, bytes);
+    layer.name = name;
+    return layer;
+  };
+  Workload workload;
+  workload.layers = {
+      named("in", LayerKind::kDense, 1),         named("b.0.x", LayerKind::kDense, 20),
+      named("b.0.y", LayerKind::kDense, 40),     named("b.1.x", LayerKind::kDense, 10),
+      named("b.1.copy", LayerKind::kReshape, 7), named("out", LayerKind::kDense, 3)};
+  EXPECT_EQ(KeptActivations(workload).si(), 1 + 60 + 10 + 3);
+  workload.recompute = Recompute::kFull;
+  EXPECT_EQ(KeptActivations(workload).si(), (1 + 40) + 60 + (1 + 3));
+  for (Layer& layer : workload.layers) layer.name = "layer";
+  EXPECT_EQ(KeptActivations(workload).si(), 1 + 60 + 10 + 3) << "no blocks";
+}
+
+// Llama 2 7B at 4096 tokens as others train it on 80 GB: bf16, parameters shared out among 8, two
+// samples. Inputs of blocks are 2.1 GB, one block 1.3 GB, the output layer and what is before and
+// behind blocks 0.7 GB.
+TEST(Memory, ALargeModelThatIsRecomputedFits) {
+  Workload llama = *FindWorkload("llama_7b");
+  for (Layer& layer : llama.layers) layer.activation_bytes = layer.activation_bytes * 2.0;
+  llama.precision = Precision::kBf16;
+  llama.optimizer = Optimizer::kAdam;
+  const auto need = [&](Recompute recompute) {
+    llama.recompute = recompute;
+    Plan plan = MakePlan(8, 2);
+    plan.strategy = Strategy::kRing;
+    plan.shard = Shard::kParameters;
+    return CountMemory(llama, KeptActivations(llama), plan, Gigabytes(80.0));
+  };
+  EXPECT_NEAR(need(Recompute::kFull).activations.in(kGigabytes), 4.07, 0.01);
+  EXPECT_EQ(need(Recompute::kFull).verdict, MemoryVerdict::kFits);
+  EXPECT_NEAR(need(Recompute::kNone).activations.in(kGigabytes), 40.9, 0.1);
 }
 
 TEST(Memory, WhatIsComputedInPlaceIsNotKept) {
