@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "data/record/blocks.h"
 #include "data/record/input_error.h"
 #include "model/numeric/p_norm.h"
 
@@ -35,6 +36,25 @@ std::string PrecisionsOf(const ComputeProfile& profile) {
   return names.empty() ? "a profile with layers" : names;
 }
 
+// Two passes of a layer, one behind the other. What is not shared errs in each by itself.
+OperationTime Together(const OperationTime& first, const OperationTime& second) {
+  const bool first_is_worse = first.origin > second.origin;
+  OperationTime both = first_is_worse ? first : second;
+  both.time = first.time + second.time;
+  both.flagged = first.flagged || second.flagged;
+  if (both.time.si() == 0) return both;
+  double variance = 0;
+  both.shared_log_sd = 0;
+  for (const OperationTime* one : {&first, &second}) {
+    const double share = one->time / both.time;
+    const double own = one->log_sd * one->log_sd - one->shared_log_sd * one->shared_log_sd;
+    variance += share * share * std::max(0.0, own);
+    both.shared_log_sd += share * one->shared_log_sd;
+  }
+  both.log_sd = std::hypot(std::sqrt(variance), both.shared_log_sd);
+  return both;
+}
+
 bool RunsAhead(const ComputeProfile& profile) { return profile.device.kind == "gpu"; }
 
 }  // namespace
@@ -62,12 +82,15 @@ ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& 
   gradients_ = Bytes(kBytesPerElement * static_cast<double>(workload_.trainable_parameters));
   bool gradients = false;
   DataSize<> in;
+  const std::vector<bool> recomputed = RecomputedLayers(workload_);
   for (const LayerAsRun& run : LayersAsRun(workload_)) {
     const Layer& layer = workload_.layers[run.index];
     gradients = gradients || !layer.tensors.empty();
-    written_ += layer.activation_bytes * 2.0;
     Parts parts;
     parts.run = run;
+    parts.recomputed = gradients && recomputed[run.index];
+    written_ += layer.activation_bytes * (parts.recomputed ? 3.0 : 2.0);
+    operations_ += parts.recomputed ? 1 : 0;
     const auto look_up = [&](TrainingPass pass) {
       operations_ += 1;
       std::optional<OperationTimes::Curve> curve;
@@ -134,15 +157,18 @@ ProfiledCompute::Device ProfiledCompute::OnDevice(double batch) const {
   // Samples err by themselves; a line or a relative errs for all layers alike.
   double variance = 0;
   double shared = 0;
+  const auto add = [&](const std::optional<OperationTimes::Curve>& curve, int passes) {
+    if (!curve) return;
+    const OperationTime time = times_.On(*curve, batch);
+    const Duration<> all = time.time * static_cast<double>(passes);
+    device.time += all;
+    const double own = time.log_sd * time.log_sd - time.shared_log_sd * time.shared_log_sd;
+    variance += all.si() * all.si() * std::max(0.0, own);
+    shared += all.si() * time.shared_log_sd;
+  };
   for (const Parts& parts : parts_) {
-    for (const auto* curve : {&parts.forward, &parts.backward}) {
-      if (!*curve) continue;
-      const OperationTime time = times_.On(**curve, batch);
-      device.time += time.time;
-      const double own = time.log_sd * time.log_sd - time.shared_log_sd * time.shared_log_sd;
-      variance += time.time.si() * time.time.si() * std::max(0.0, own);
-      shared += time.time.si() * time.shared_log_sd;
-    }
+    add(parts.forward, parts.recomputed ? 2 : 1);
+    add(parts.backward, 1);
   }
   if (device.time.si() > 0) {
     device.log_sd = std::hypot(std::sqrt(variance), shared) / device.time.si();
@@ -163,19 +189,22 @@ ProfiledSum ProfiledCompute::Sum(double batch) const {
     ProfiledLayer line;
     line.name = layer.name + (parts.run.fused ? " (fused)" : "");
     line.kind = layer.kind;
-    const auto add = [&](const std::optional<OperationTimes::Curve>& curve, OperationTime* time,
-                         Duration<>* total) {
-      if (!curve) return;
-      *time = times_.On(*curve, batch);
-      *total += time->time;
-      sum.flagged = sum.flagged || time->flagged;
-      if (curve->pass == TrainingPass::kUpdate) return;
-      if (time->origin == TimeOrigin::kScaled) sum.scaled += time->time;
-      if (time->origin == TimeOrigin::kBeyondBatches) sum.beyond += time->time;
+    const auto add = [&](const std::optional<OperationTimes::Curve>& curve, Duration<>* total) {
+      if (!curve) return OperationTime();
+      const OperationTime time = times_.On(*curve, batch);
+      *total += time.time;
+      sum.flagged = sum.flagged || time.flagged;
+      if (curve->pass == TrainingPass::kUpdate) return time;
+      if (time.origin == TimeOrigin::kScaled) sum.scaled += time.time;
+      if (time.origin == TimeOrigin::kBeyondBatches) sum.beyond += time.time;
+      return time;
     };
-    add(parts.forward, &line.forward, &sum.forward);
-    add(parts.backward, &line.backward, &sum.backward);
-    add(parts.update, &line.update, &sum.update);
+    line.forward = add(parts.forward, &sum.forward);
+    line.backward = add(parts.backward, &sum.backward);
+    if (parts.recomputed) {
+      line.backward = Together(add(parts.forward, &sum.backward), line.backward);
+    }
+    line.update = add(parts.update, &sum.update);
     sum.out_of_memory =
         sum.out_of_memory || (!parts.run.fused && times_.OutOfMemory(layer.operation, batch));
     sum.layers.push_back(std::move(line));

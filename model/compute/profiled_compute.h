@@ -1,7 +1,7 @@
 // A workload's compute time from a device's profile: the sum of its layers.
 //
 //   D(b)   = sum over layers of forward and backward                         on the device  [s]
-//   host   = o 2 L                                                                          [s]
+//   host   = o (2 L + R)                                                                    [s]
 //   A(b)   = c max(0, G + s b O - K)                                        allocation      [s]
 //   t(b)   = host + D(b) + A(b)        where the host computes and starts kernels in turn (CPU)
 //   t(b)   = || host, D(b) ||_4        where it runs ahead of the device (GPU)
@@ -9,8 +9,11 @@
 //            parameters, as PyTorch's foreach, on a GPU                                        [s]
 //
 //   L      layers; a backward pass counts where there is one
+//   R      layers that are recomputed (data/record/blocks.h): their forward pass is part of their
+//          backward pass once more
 //   c      time for a byte of memory that is mapped anew, where it was measured            [s/B]
-//   G, O   bytes of gradients; of outputs and their gradients, for one sample               [B]
+//   G, O   bytes of gradients; of outputs, as often as they are computed, and their
+//          gradients, for one sample                                                        [B]
 //   s, K   kRemappedShare, kKeptMemory of the allocator                                    [1], [B]
 //   o, o_u what a framework spends on one pass of a layer, and on the update of one tensor,
 //          whatever their size: HostOverhead(), kUpdateHostOverhead                           [s]
@@ -138,6 +141,7 @@ class ProfiledCompute {
   // The curves that answer for a layer; none where it has no such pass.
   struct Parts {
     LayerAsRun run;
+    bool recomputed = false;
     std::optional<OperationTimes::Curve> forward;
     std::optional<OperationTimes::Curve> backward;
     std::optional<OperationTimes::Curve> update;

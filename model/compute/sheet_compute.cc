@@ -1,12 +1,12 @@
 #include "model/compute/sheet_compute.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <map>
 #include <numeric>
 #include <utility>
 
+#include "data/record/blocks.h"
 #include "model/compute/operation_curve.h"
 #include "model/compute/profiled_compute.h"
 
@@ -45,6 +45,7 @@ bool HasSheetTime(const Workload& workload, const std::optional<Device>& device)
 SheetCompute::SheetCompute(const Workload& workload, const Device& device)
     : workload_(workload),
       layers_(LayersAsRun(workload)),
+      recomputed_(RecomputedLayers(workload)),
       sheet_(SheetOf(device, workload.precision).value()) {}
 
 SheetCompute::Layers SheetCompute::Evaluate(double batch) const {
@@ -76,8 +77,9 @@ SheetCompute::Layers SheetCompute::Evaluate(double batch) const {
       times.first = times.second = curve.Counted(flop, bytes);
       if (HasTwoGradients(layer.kind)) times.second *= 2;
     }
+    const double again = recomputed_[run.index] ? times.first : 0;
     layers.forward.push_back(times.first);
-    layers.backward.push_back(gradients ? times.second : 0);
+    layers.backward.push_back(gradients ? times.second + again : 0);
     in = layer.activation_bytes;
   }
   return layers;
@@ -94,10 +96,12 @@ SheetTime SheetCompute::At(double batch) const {
   const OperationCurve<double> curve(sheet_, LearntCurve(), 0.0);
   const UpdateOp update{workload_.optimizer, workload_.trainable_parameters};
   time.update = Seconds(curve.Time(update, TrainingPass::kUpdate, 1));
-  const auto with_backward = std::count_if(layers.backward.begin(), layers.backward.end(),
-                                           [](double seconds) { return seconds > 0; });
-  time.host = kGpuHostOverhead *
-              (static_cast<double>(layers.forward.size()) + static_cast<double>(with_backward));
+  double passes = 0;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    passes += 1;
+    if (layers.backward[i] > 0) passes += recomputed_[layers_[i].index] ? 2 : 1;
+  }
+  time.host = kGpuHostOverhead * passes;
   return time;
 }
 

@@ -2,11 +2,13 @@
 // its operations by the curve of model/compute/operation_curve.h, at the batch that is asked.
 //
 //   D(b)   = sum over layers of forward and backward                         on the device  [s]
-//   host   = o 2 L                                                                          [s]
+//   host   = o (2 L + R)                                                                    [s]
 //   u      = update of all parameters at once                                               [s]
 //
 //   L, o   as in model/compute/profiled_compute.h, of a GPU, as the curve is; before the first
 //          layer with parameters nothing has a backward pass
+//   R      layers that are recomputed (data/record/blocks.h): their forward pass is part of their
+//          backward pass once more
 //
 // Layers are those that run: attention that is fused is one of them.
 //
@@ -62,6 +64,7 @@ class SheetCompute {
 
   const Workload& workload_;
   std::vector<LayerAsRun> layers_;
+  std::vector<bool> recomputed_;  // of the workload's layers
   DeviceSheet sheet_;
 };
 

@@ -198,6 +198,59 @@ TEST(ProfiledCompute, SumsByHand) {
   EXPECT_EQ(compute.batches(), (std::vector<double>{8, 16}));
 }
 
+// The dense layer and what follows are a block. Before it nothing is trained.
+TEST(ProfiledCompute, ABlockThatIsRecomputedRunsForwardOnceMore) {
+  Workload small = Small();
+  small.recompute = Recompute::kFull;
+  EXPECT_EQ(Compute(SmallProfile("cpu"), small).MicroStep(8),
+            Compute(SmallProfile("cpu"), Small()).MicroStep(8))
+      << "no blocks";
+  for (Layer& layer : small.layers) layer.name = "h.0." + layer.name;
+  const ProfiledCompute compute = Compute(SmallProfile("cpu"), small);
+  const ProfiledSum sum = compute.Sum(8);
+  EXPECT_TRUE(Near(sum.forward.in(kMicroseconds), 35));
+  EXPECT_TRUE(Near(sum.backward.in(kMicroseconds), 46 + 25));
+  EXPECT_TRUE(Near(sum.update.in(kMicroseconds), 3));
+  EXPECT_TRUE(Near(sum.host.in(kMicroseconds), 7 * 7)) << "three forward, two backward, two again";
+  EXPECT_TRUE(Near(compute.MicroStep(8).in(kMicroseconds), 7 * 7 + 106));
+  ASSERT_EQ(sum.layers.size(), 3U);
+  EXPECT_EQ(sum.layers[0].backward.origin, TimeOrigin::kNone);
+  EXPECT_TRUE(Near(sum.layers[1].backward.time.in(kMicroseconds), 60));
+  EXPECT_EQ(sum.layers[1].backward.origin, TimeOrigin::kMeasured);
+  EXPECT_TRUE(Near(sum.layers[1].backward.log_sd, 0.01 * std::hypot(20, 40) / 60));
+  const std::vector<double> seconds = compute.BackwardSeconds(8);
+  EXPECT_EQ(seconds[0], 0);
+  EXPECT_TRUE(Near(seconds[1], 60e-6));
+  EXPECT_TRUE(Near(seconds[2], 11e-6));
+  // What is measured of a forward pass errs in both.
+  const double squares = 10 * 10 + 40 * 40 + 10 * 10 + 40 * 40 + 6 * 6;
+  EXPECT_TRUE(Near(sum.log_sd, 0.01 * std::sqrt(squares) / 106));
+}
+
+// A pass that is scaled from another is known to a factor of 1.5, which layers share.
+TEST(ProfiledCompute, ARecomputedPassIsAsUncertainAsItsParts) {
+  Workload small = Small();
+  small.recompute = Recompute::kFull;
+  for (Layer& layer : small.layers) layer.name = "h.0." + layer.name;
+  ComputeProfile profile = SmallProfile("cpu");
+  const auto is_of_dense = [&](const MeasuredSamples& samples) {
+    return samples.point.operation == small.layers[1].operation && samples.point.pass == kForward;
+  };
+  std::erase_if(profile.samples, is_of_dense);
+  for (const double batch : {8.0, 16.0}) {
+    Add(&profile, DenseOp{1, 3, 8, true, false}, kForward, batch, 20e-6 * batch / 8);
+  }
+  const ProfiledSum sum = Compute(profile, small).Sum(8);
+  const ProfiledLayer& dense = sum.layers[1];
+  ASSERT_EQ(dense.forward.origin, TimeOrigin::kScaled);
+  EXPECT_EQ(dense.backward.origin, TimeOrigin::kScaled);
+  EXPECT_EQ(dense.backward.relative, dense.forward.relative);
+  const double share = dense.forward.time / dense.backward.time;
+  EXPECT_TRUE(Near(dense.backward.shared_log_sd, share * dense.forward.shared_log_sd));
+  EXPECT_GT(dense.backward.log_sd, dense.backward.shared_log_sd);
+  EXPECT_TRUE(Near(sum.scaled.si(), 2 * dense.forward.time.si()));
+}
+
 // A CPU starts and computes in turn, a GPU beside each other.
 TEST(ProfiledCompute, TheHostAddsOrRunsAhead) {
   const ProfiledCompute cpu = Compute(SmallProfile("cpu"), Small());
@@ -244,6 +297,16 @@ TEST(ProfiledCompute, AllocationIsOfWhatTheAllocatorGivesBack) {
     EXPECT_TRUE(Near(with.Curve().Time(Samples(batch)).si() * with.ShapeAt(batch),
                      with.MicroStep(batch).si(), 1e-9));
   }
+  // What is recomputed is written once more: of ResNet-18 all blocks.
+  Workload recomputed = network;
+  recomputed.recompute = Recompute::kFull;
+  double again = 0;
+  for (const Layer& layer : network.layers) {
+    if (layer.name.starts_with("layer")) again += layer.activation_bytes.si();
+  }
+  EXPECT_GT(again, 0);
+  EXPECT_TRUE(Near((Compute(profile, recomputed).Sum(8).allocation - with.Sum(8).allocation).si(),
+                   1e-9 * 0.1 * 8 * again));
   // A small network stays within what the allocator keeps; a copy is not scaled from it.
   const Workload small = *FindWorkload("mlp_mnist");
   ComputeProfile of_small = Measured(small, {2, 8}, "cpu");

@@ -123,6 +123,34 @@ TEST(SheetCompute, IsTheSumOfItsLayers) {
                    curve.Time(UpdateOp{Optimizer::kMomentum, 1000}, TrainingPass::kUpdate, 1));
 }
 
+// The dense layer is of a block, and its forward pass a third part of its backward pass; five calls
+// of the host.
+TEST(SheetCompute, ABlockThatIsRecomputedRunsForwardOnceMore) {
+  Workload workload = TwoLayers();
+  workload.layers[0].name = "h.0.dense";
+  workload.layers[1].name = "activation";
+  const Device device = MakeDevice(1, 1);
+  const SheetTime kept = SheetCompute(workload, device).At(2);
+  workload.recompute = Recompute::kFull;
+  const SheetCompute compute(workload, device);
+  const SheetTime time = compute.At(2);
+  const OperationCurve<double> curve(SheetOf(device, Precision::kFp32).value(), LearntCurve(), 0.0);
+  const double dense = curve.Counted(4e6, 2 * 4000 + 4000);
+  const double activation = curve.Counted(2e3, 2 * 8000);
+  EXPECT_EQ(time.forward, kept.forward);
+  EXPECT_EQ(time.update, kept.update);
+  EXPECT_DOUBLE_EQ(time.backward.si(), 3 * dense + activation);
+  EXPECT_DOUBLE_EQ(time.host.in(kMicroseconds), 5 * 80);
+  const std::vector<double> seconds = compute.BackwardSeconds(2);
+  ASSERT_EQ(seconds.size(), 2U);
+  EXPECT_DOUBLE_EQ(seconds[0], 3 * dense);
+  EXPECT_DOUBLE_EQ(seconds[1], activation);
+  // Nothing is trained in front of it.
+  workload.layers[0].tensors.clear();
+  EXPECT_EQ(SheetCompute(workload, device).At(2).backward, Duration<>());
+  EXPECT_DOUBLE_EQ(SheetCompute(workload, device).At(2).host.in(kMicroseconds), 2 * 80);
+}
+
 Layer OfOperation(LayerKind kind, const Operation& operation) {
   Layer layer;
   layer.kind = kind;
@@ -169,6 +197,14 @@ TEST(SheetCompute, FusedAttentionIsOneLayer) {
   EXPECT_EQ(seconds[1], 0);
   EXPECT_EQ(seconds[2], 0);
   EXPECT_DOUBLE_EQ(seconds[3], backward);
+
+  // Its forward kernel runs once more where it is recomputed.
+  for (std::size_t i = 1; i < 4; ++i) workload.layers[i].name = "h.0.attention";
+  workload.recompute = Recompute::kFull;
+  const SheetCompute recomputed(workload, device);
+  EXPECT_DOUBLE_EQ(recomputed.BackwardSeconds(2)[3], backward + forward);
+  EXPECT_DOUBLE_EQ(recomputed.BackwardSeconds(2)[0], seconds[0]);
+  EXPECT_DOUBLE_EQ(recomputed.At(2).host.in(kMicroseconds), 5 * 80);
 }
 
 // The longer a text, the more of its step the scores take that no longer pass the memory.
