@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "data/plan/bucket_words.h"
+#include "data/record/blocks.h"
 #include "data/record/input_error.h"
 
 namespace stepcast {
@@ -96,14 +97,21 @@ GradientOrder::GradientOrder(const Workload& workload) : total_(workload.gradien
   tensors_.reserve(static_cast<std::size_t>(workload.tensor_count()));
   Duration<> all_time;
   for (const Layer& layer : workload.layers) all_time += layer.backward_time;
-  const Work<> all_work = workload.forward_flop();
+  // Half the work of a layer's backward pass.
+  const std::vector<bool> recomputed = RecomputedLayers(workload);
+  const auto work_of = [&](std::size_t i) {
+    constexpr double kRecomputed = 1.5;
+    return workload.layers[i].forward_flop * (recomputed[i] ? kRecomputed : 1.0);
+  };
+  Work<> all_work;
+  for (std::size_t i = 0; i < workload.layers.size(); ++i) all_work += work_of(i);
   const double bytes_per_parameter =
       workload.gradient_bytes.in(kBytes) / static_cast<double>(workload.trainable_parameters);
   Work<> done;
   Duration<> passed;
   DataSize<> sent;
   for (auto layer = workload.layers.rbegin(); layer != workload.layers.rend(); ++layer) {
-    done += layer->forward_flop;
+    done += work_of(static_cast<std::size_t>(workload.layers.rend() - layer) - 1);
     passed += layer->backward_time;
     const std::optional<std::int64_t> rows = RowsOf(*layer);
     if (!rows && !layer->tensors.empty()) unknown_ = layer->name;

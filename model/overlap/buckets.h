@@ -15,7 +15,8 @@
 // pass, closed by the tensor that reaches the cap; the first has 1 MiB, to start early, but where
 // all are one message; a tensor is never split (Li et al., VLDB 2020; torch.nn.parallel's pages).
 // A layer's gradients exist when its share of the backward pass is done, by measured time where
-// layers have one, else by forward FLOP.
+// layers have one, else by forward FLOP; half as much again of a layer that is recomputed
+// (data/record/blocks.h), whose backward pass of twice the work has its forward pass before it.
 //
 // Where matrices are sent as two factors of rank r (PowerSGD), a bucket is three messages, ready
 // together: what is no matrix or would not shrink to half, whole; the left factors P, and with what

@@ -150,7 +150,9 @@ void Explainer::MicroStep() {
 
 void Explainer::Compute() {
   const NamedValue a = PlainValue("a", facts_.accumulation_steps, "micro-steps");
-  const NamedValue phi = PlainValue("phi", cluster_.overlap_share(), "overlap_share");
+  const NamedValue phi =
+      PlainValue("phi", internal::BackwardShare(facts_, cluster_.overlap_share()),
+                 facts_.recomputed > 0 ? "overlap_share, and what is recomputed" : "overlap_share");
   const NamedValue t = TimeValue("t", terms_.micro);
   FormulaText forward{"a (1 - phi) t", {a, phi, t}};
   FormulaText backward{"a phi t", {a, phi, t}};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/plan/check.h"
+#include "data/record/blocks.h"
 #include "data/record/input_error.h"
 #include "data/record/link_path.h"
 #include "data/record/machine.h"
@@ -138,6 +139,7 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
                      "gradients that it encodes and decodes in a second, like \"20 GB/s\"");
   }
   facts.has_compute = !workload.communication_only;
+  facts.recomputed = RecomputedShare(workload);
   facts.gradient = SentBytes(workload, plan, *buckets);
   facts.server = plan.server;
   if (workload.communication_only && internal::Alone(facts)) {

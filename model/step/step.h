@@ -1,7 +1,8 @@
 // One optimizer step of data-parallel training, from its parts.
 //
 //   t        = (t_fixed + pnorm(t_floor, c b)) s_b (1 + h (log2 g + n_c)) q     one micro-step
-//   t_f, t_b = (1 - phi) t, phi t                                     forward, backward
+//   t_f, t_b = (1 - phi') t, phi' t                                   forward, backward
+//   phi'     = 1 - (1 - phi) / (1 + r (1 - phi))                      phi where r is 0
 //   S, E_K   = whole synchronisation, end of its last bucket          model/overlap
 //   supplied = (a-1) t + t_f + t_b + kappa min(hidden, t_b) + exposed + u + o + C + wait
 //   step     = max(supplied, A)                                       model/overlap/input.h
@@ -21,6 +22,7 @@
 //   C        encoding and decoding of compressed gradients                           [s]
 //   A        arrival of a step's samples at the fullest node; 0 where no rate is stated [s]
 //   phi      overlap share                                                           [1]
+//   r        share of the forward pass that is recomputed (data/record/blocks.h)     [1]
 //
 // Two nodes are special: all flows between them share one path, where a node of a longer ring has
 // two neighbours; and a ring of two has nothing to pipeline, so that the round trip adds to the

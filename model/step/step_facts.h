@@ -54,6 +54,7 @@ struct StepFacts {
   std::optional<DataRate<>> coding_rate;
   DataRate<> memory_bandwidth;
   bool has_compute = true;
+  double recomputed = 0;  // share of the forward pass that the backward pass runs once more
   // The profile's interpolation at this batch as a multiple of the curve of the parameters.
   double compute_shape = 1;
   DataSize<> gradient;
@@ -252,6 +253,17 @@ inline int Sharers(const StepFacts& facts) {
 
 // Share of the optimizer's update that a worker does: of what it keeps of the optimizer's state.
 inline double UpdateShare(const StepFacts& facts) { return 1.0 / Sharers(facts); }
+
+// Share of a micro-step that is its backward pass, or of it what a synchronisation can hide behind.
+// The forward pass keeps its time where the backward pass runs the share r of it once more:
+//
+//   phi' = 1 - (1 - phi) / (1 + r (1 - phi))
+template <class T>
+T BackwardShare(const StepFacts& facts, const T& overlap_share) {
+  if (facts.recomputed == 0) return overlap_share;
+  const T forward = 1.0 - overlap_share;
+  return 1.0 - forward / (1.0 + facts.recomputed * forward);
+}
 
 // Standard deviation of a worker's step, as a multiple of that of a micro-step: those of the
 // micro-steps to a synchronisation add up as independent ones do, and its steps share them.

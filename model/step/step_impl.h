@@ -84,7 +84,7 @@ struct ComputedParts {
 template <class T>
 struct StepInputs {
   Duration<T> micro;  // one micro-step
-  T overlap_share = T(0.0);
+  T backward_share = T(0.0);
   T overlap_contention = T(0.0);
   T straggler_spread = T(0.0);
   double fast_pace = 1.0;   // of `micro`, which is the slowest worker's (FastPace)
@@ -101,7 +101,7 @@ StepInputs<T> MakeStepInputs(const StepFacts& facts, const ClusterParameters<T>&
                              StepTerms<T>* terms) {
   StepInputs<T> inputs;
   inputs.micro = MicroStep(facts, cluster, workload, parts);
-  inputs.overlap_share = cluster.overlap_share();
+  inputs.backward_share = BackwardShare(facts, cluster.overlap_share());
   inputs.overlap_contention = cluster.overlap_contention();
   inputs.straggler_spread = workload.straggler_spread();
   inputs.fast_pace = FastPace(facts, cluster);
@@ -132,7 +132,7 @@ StepTime<T> JoinStep(const StepFacts& facts, const StepInputs<T>& inputs, const 
                      StepTerms<T>* terms) {
   const bool servers = UsesServers(facts.strategy);
   const bool alone = Alone(facts);
-  const Duration<T> backward = inputs.micro * inputs.overlap_share;
+  const Duration<T> backward = inputs.micro * inputs.backward_share;
   if (terms != nullptr) {
     terms->micro = inputs.micro;
     terms->backward = backward;
@@ -218,7 +218,7 @@ PhaseBenefit<T> EvaluateServerPhases(const StepFacts& facts, const ClusterParame
   return CompareNetworkServices(
       WithoutLatency(routes.paths), *facts.buckets, *facts.held_buckets,
       internal::MicroStep(facts, cluster, workload, internal::ComputedParts()) *
-          cluster.overlap_share(),
+          internal::BackwardShare(facts, cluster.overlap_share()),
       facts.server.pipelined);
 }
 

@@ -105,7 +105,7 @@ struct CompiledState : CompiledValues {
     const double micro = MicroStepIn(exchange, local_batch);
     to->micro_s[i] = micro;
     to->steps[i] = accumulation_steps;
-    to->end_s[i] = exchange.EndOf(micro * cluster.overlap_share());
+    to->end_s[i] = exchange.EndOf(micro * BackwardShare(facts, cluster.overlap_share()));
     to->all_s[i] = exchange.all_s;
     to->overhead_s[i] = exchange.overhead_s;
     to->wait[i] = exchange.wait;

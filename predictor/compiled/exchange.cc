@@ -111,7 +111,7 @@ auto OfKind(Overlap overlap, const With& with) {
 
 STEPCAST_WIDE STEPCAST_FLATTEN void CompiledState::JoinAll(const Joints& of,
                                                            double* step_times_s) const {
-  const double share = cluster.overlap_share();
+  const double share = BackwardShare(facts, cluster.overlap_share());
   const double contention = cluster.overlap_contention();
   alignas(32) double step[Joints::kAtOnce];  // an array of its own, which no other overlaps
   OfKind(facts.overlap, [&](const auto overlap) {
@@ -129,7 +129,7 @@ STEPCAST_WIDE STEPCAST_FLATTEN void CompiledState::StepTimes(const Exchange& exc
                                                              double* step_times_s) const {
   // Loops of one kind of arithmetic, in which the compiler takes several batches at once.
   Joints joints;
-  const double share = cluster.overlap_share();
+  const double share = BackwardShare(facts, cluster.overlap_share());
   // Batches whose micro-step is looked up here, rather than by a call for each.
   const std::size_t tabled = facts.has_compute && !profile ? curve.size() : 0;
   for (std::size_t first = 0; first < count; first += Joints::kAtOnce) {

@@ -220,6 +220,11 @@ class QuadraticForm {
   std::array<std::array<double, Gradient::kPadded>, kPlanColumns> rows_{};
 };
 
+// The backward pass's share of a micro-step, with its derivative by ln(overlap_share).
+DualNumber<double> BackwardShareByLog(const StepFacts& facts, double overlap_share) {
+  return BackwardShare(facts, DualNumber<double>(overlap_share, overlap_share));
+}
+
 using StagedParts = KnownParts<LinkDual, ComputeDual>;
 
 // For hops by the rates of their paths, which it keeps with their derivatives by the parameters.
@@ -565,8 +570,8 @@ STEPCAST_WIDE STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, cons
   const bool alone = Alone(f);
   const double a = f.accumulation_steps;
   const ComputeDual micro = MicroStep(f, t.cluster_by_compute, t.workload_by_compute, parts).si();
-  const double share = s.cluster.overlap_share();
-  const Duration<> backward = Seconds(micro.value * share);
+  const DualNumber<double> share = BackwardShareByLog(f, s.cluster.overlap_share());
+  const Duration<> backward = Seconds(micro.value * share.value);
   const bool updates = f.has_compute && (!servers || alone);
   const double update = updates ? s.workload.update_time().si() * UpdateShare(f) *
                                       SlowdownOf(f, s.cluster).value_or(1)
@@ -614,11 +619,11 @@ STEPCAST_WIDE STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, cons
     const Lanes<kJoinLanes> by = part.slope * scale;
     const Lanes<kHeldLanes> by_sync = sync.of_end * by[kEndLane] + sync.of_all * by[kAllLane];
     const double by_pass = by[kPassLane] + by_sync[kBackwardLane];
-    const double by_micro = by[kMicroLane] + by_sync[kMicroStepLane] + by_pass * share;
+    const double by_micro = by[kMicroLane] + by_sync[kMicroStepLane] + by_pass * share.value;
     Gradient g;
     SetCompute(micro, by_micro, &g);
     SetSlowdown(f, s.cluster, micro, by_micro, update * scale, &g);
-    g[kOverlapShare] = by_pass * backward.si();
+    g[kOverlapShare] = by_pass * (micro.value * share.slope);
     g[kOverlapContention] = joined.contention.si().value * scale;
     g[kWorkloadColumn + kUpdateTime] = update * scale;
     if (whole_step) g[kWorkloadColumn + kStragglerSpread] = joined.wait.si().value * scale;
@@ -671,7 +676,8 @@ STEPCAST_WIDE STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, cons
   const ClusterParameter overhead = OverheadOf(f);
   StepInputs<T> inputs;
   inputs.micro = Duration<T>::FromSi(number(micro.value, kByMicro));
-  inputs.overlap_share = number(s.cluster.overlap_share(), kByShare);
+  const DualNumber<double> share = BackwardShareByLog(f, s.cluster.overlap_share());
+  inputs.backward_share = number(share.value, kByShare);
   inputs.straggler_spread = number(s.workload.straggler_spread(), kBySpread);
   inputs.fast_pace = FastPace(f, s.cluster);
   // A lane of the update as it is beside the workers, of which both its factors are derivatives.
@@ -704,7 +710,7 @@ STEPCAST_WIDE STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, cons
     Gradient g;
     SetCompute(micro, by[kByMicro], &g);
     SetSlowdown(f, s.cluster, micro, by[kByMicro], 0, &g);
-    g[kOverlapShare] = by[kByShare] * s.cluster.overlap_share();
+    g[kOverlapShare] = by[kByShare] * share.slope;
     g[kWorkloadColumn + kStragglerSpread] = by[kBySpread] * s.workload.straggler_spread();
     g[kWorkloadColumn + kUpdateTime] = by[kByUpdate] * update;
     g[kHostContention] += by[kByUpdate] * update * (1 - 1 / sharing);

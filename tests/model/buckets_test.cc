@@ -197,6 +197,34 @@ TEST(Buckets, TheFirstIsSmallSoThatItLeavesEarly) {
   }
 }
 
+// Of two layers of as much work the first is of a block: its backward pass takes half as long again
+// where it is recomputed, and the other's gradients are ready after two fifths.
+TEST(Buckets, AreReadyLaterWhereBlocksAreRecomputed) {
+  Workload workload;
+  for (const char* name : {"h.0.dense", "head"}) {
+    Layer layer;
+    layer.name = name;
+    layer.tensors = {1 << 20};
+    layer.forward_flop = Flop(10.0);
+    workload.layers.push_back(layer);
+  }
+  workload.trainable_parameters = 1 << 21;
+  workload.gradient_bytes = Mebibytes(8.0);
+  const auto ready = [&] {
+    const std::vector<Bucket> buckets = MakeBuckets(workload, Mebibytes(1.0));
+    EXPECT_EQ(buckets.size(), 2U);
+    EXPECT_EQ(buckets.back().ready, 1);
+    return buckets.front().ready;
+  };
+  EXPECT_DOUBLE_EQ(ready(), 0.5);
+  workload.recompute = Recompute::kFull;
+  EXPECT_DOUBLE_EQ(ready(), 0.4);
+  // Measured times are of what runs.
+  workload.layers[0].backward_time = Seconds(3.0);
+  workload.layers[1].backward_time = Seconds(1.0);
+  EXPECT_DOUBLE_EQ(ready(), 0.25);
+}
+
 TEST(Buckets, WordsSayWhatTheySend) {
   for (const std::string& name : WorkloadNames()) {
     const Workload network = *FindWorkload(name);

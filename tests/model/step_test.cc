@@ -908,6 +908,33 @@ TEST(Step, OverlapHidesWhatItCan) {
               4 * hand.Collective(0) + hand.Rounds().second * 100e6 + 0.6e-3, 1e-12);
 }
 
+// A share of 0.6 leaves 0.4 for the forward pass; where half of that runs once more in the backward
+// pass, they are 0.8 of 1.2. All of a micro-step is one or the other.
+TEST(Step, RecomputationIsPartOfTheBackwardPass) {
+  Parameters cluster = PriorCluster();
+  cluster.si[kOverlapShare] = 0.6;
+  StepFacts facts = Facts(MakePlan({1}, Strategy::kRing));
+  const StepTime<double> kept = Step(facts, cluster);
+  EXPECT_NEAR(kept.backward / (kept.forward + kept.backward), 0.6, 1e-12);
+  facts.recomputed = 0.5;
+  const StepTime<double> step = Step(facts, cluster);
+  EXPECT_NEAR(step.backward / (step.forward + step.backward), 0.8 / 1.2, 1e-12);
+  EXPECT_NEAR((step.forward + step.backward) / (kept.forward + kept.backward), 1, 1e-12);
+  // Half of the work is of a block.
+  Workload workload = Message(Megabytes(100.0));
+  workload.layers.resize(2);
+  workload.layers[0].name = "h.0.dense";
+  for (Layer& layer : workload.layers) layer.forward_flop = Flop(1e9);
+  const auto recomputed = [&] {
+    return MakeStepFacts(Cluster(), MakePlan({1}, Strategy::kRing), workload,
+                         OneBucket(workload.gradient_bytes))
+        .recomputed;
+  };
+  EXPECT_EQ(recomputed(), 0);
+  workload.recompute = Recompute::kFull;
+  EXPECT_EQ(recomputed(), 0.5);
+}
+
 // What is hidden slows the pass that hides it, by a twentieth of its time.
 TEST(Step, HidingIsNotFree) {
   Parameters cluster = PriorCluster();
