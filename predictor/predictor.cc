@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "data/plan/check.h"
+#include "data/record/blocks.h"
 #include "data/record/fused_attention.h"
 #include "data/record/host_texts.h"
 #include "data/record/input_error.h"
@@ -127,6 +128,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
     attention_layers_ = attention.all;
     fusable_layers_ = attention.fusable;
   }
+  recomputes_nothing_ = workload_.recompute == Recompute::kFull && !HasBlocks(workload_);
   if (cluster_.calibration) {
     calibrated_batches_ = cluster_.calibration->range.BatchesOf(WorkloadScope(workload_, device_));
     const std::vector<ParameterEstimate>& parameters = cluster_.calibration->parameters;
@@ -715,6 +717,12 @@ void Predictor::AddTrainingFlags(std::vector<std::string>* flags) const {
         "others run one by one",
         workload_.name, fusable_layers_, attention_layers_));
   }
+  if (recomputes_nothing_) {
+    flags->push_back(fmt::format(
+        "activations of {} are said to be recomputed, and none of its layers is of a block, like "
+        "h.0.mlp of h.0: nothing changes",
+        workload_.name));
+  }
   if (compute_source_ == ComputeSource::kFromOtherTraining) {
     const Belief::OtherTraining& there = belief_->other_training();
     std::string fitted;
@@ -723,7 +731,7 @@ void Predictor::AddTrainingFlags(std::vector<std::string>* flags) const {
       if (fact.get(there.fitted) == fact.get(workload_)) continue;
       const char* const separator = fitted.empty() ? "" : ", ";
       fitted += fmt::format("{}{} {}", separator, fact.key, fact.WordOf(there.fitted));
-      asked += fmt::format("{}{}", separator, fact.WordOf(workload_));
+      asked += separator + fact.Described(workload_);
     }
     flags->push_back(fmt::format(
         "{} was measured on {} with {}, not {}: compute is taken from there, {}, good to a factor "

@@ -107,6 +107,7 @@ class Predictor {
   // Of a workload that has it fused: layers of attention, and those that are such.
   int attention_layers_ = 0;
   int fusable_layers_ = 0;
+  bool recomputes_nothing_ = false;                 // for want of blocks
   std::shared_ptr<const ProfiledCompute> profile_;  // null where something else is believed
   std::shared_ptr<const Belief> belief_;
   ComputeSource compute_source_ = ComputeSource::kDataSheet;

@@ -8,8 +8,8 @@
 //   b_0        samples of the largest micro-step that has run
 //
 // Counts are of layers trained as somebody has stated: half precision and recomputed activations of
-// which nobody says need less, and what frameworks keep beside the outputs is more. Where N_0 alone is more than there is, nothing of the activations is told; nor
-// where N is.
+// which nobody says need less, and what frameworks keep beside the outputs is more. Where N_0 alone
+// is more than there is, nothing of the activations is told; nor where N is.
 //
 // Note that no plan is then short of memory that has at most b_0 samples, and whose model is not
 // larger than the one that ran: one worker that does not accumulate needs less.

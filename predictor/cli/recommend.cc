@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "data/plan/bucket_words.h"
+#include "data/record/blocks.h"
 #include "data/record/fused_attention.h"
 #include "data/record/host_texts.h"
 #include "data/values/compression.h"
@@ -289,6 +290,9 @@ std::string NothingFitsText(const RecommendOutcome& outcome, const Plan& plan, c
   if (target.workload.attention == AttentionForm::kPlain &&
       CountAttentionLayers(target.workload).fusable > 0) {
     smaller.emplace_back("--attention fused");
+  }
+  if (target.workload.recompute == Recompute::kNone && HasBlocks(target.workload)) {
+    smaller.emplace_back("--recompute full");
   }
   if (outcome.out_of_memory > 0 && !smaller.empty()) {
     text += fmt::format("It takes less memory with {}.\n", ListedNames(smaller, "or"));

@@ -824,6 +824,37 @@ TEST(Predict, AttentionIsFusedOrPlain) {
             llama.at("step_time_s"));
 }
 
+// An option, a file, and what a sweep varies.
+TEST(Predict, ActivationsAreKeptOrRecomputed) {
+  const Words a100 = {"predict", "--device",      "a100_80gb", "--precision",
+                      "bf16",    "--local-batch", "8",         "--workload"};
+  const Json kept = JsonOf(a100 + Words{"opt_1.3b@2048", "--attention", "fused"});
+  const Words full = a100 + Words{"opt_1.3b@2048", "--attention", "fused", "--recompute", "full"};
+  const Json recomputed = JsonOf(full);
+  const auto activations = [](const Json& of) {
+    return of.at("memory").at("activations_bytes").get<double>();
+  };
+  EXPECT_LT(activations(recomputed), 0.25 * activations(kept));
+  const double longer =
+      recomputed.at("step_time_s").get<double>() / kept.at("step_time_s").get<double>();
+  EXPECT_GT(longer, 1.2);
+  EXPECT_LT(longer, 1.4);
+  EXPECT_EQ(Stepcast(full).out.find("opt_1.3b (bf16, fused, full recompute) on"), 0U);
+  const TempFolder folder;
+  const std::string network = Stepcast({"workloads", "opt_1.3b"}).out;
+  EXPECT_EQ(JsonOf(a100 + Words{"opt_1.3b", "--workload-file",
+                                folder.Write("net.yaml",
+                                             network + "attention: fused\nrecompute: full\n")}),
+            recomputed);
+  const Json sweep = JsonOf({"sweep", "--device", "a100_80gb", "--precision", "bf16",
+                             "--local-batch", "8", "--workload", "opt_1.3b@2048", "--attention",
+                             "fused", "--over", "recompute=none,full"});
+  ASSERT_EQ(sweep.at("points").size(), 2U);
+  EXPECT_EQ(sweep.at("points")[1].at("recompute"), "full");
+  EXPECT_EQ(sweep.at("points")[1].at("step_time_s"), recomputed.at("step_time_s"));
+  EXPECT_EQ(sweep.at("points")[0].at("step_time_s"), kept.at("step_time_s"));
+}
+
 TEST(Predict, OutOfMemoryIsANo) {
   const Words arguments = {"predict", "--device",      "t4",  "--workload",
                            "vgg16",   "--local-batch", "4096"};
@@ -1502,12 +1533,16 @@ TEST(Recommend, NothingThatFitsIsToldWithWhatWouldFit) {
                        "--try-accumulation", "1"};
   EXPECT_EQ(out(large),
             "No plan fits: of 1 considered, 1 runs out of memory.\n"
-            "It takes less memory with a smaller --try-local-batch, --precision bf16 or "
-            "--attention fused.\n");
+            "It takes less memory with a smaller --try-local-batch, --precision bf16, --attention "
+            "fused or --recompute full.\n");
   EXPECT_EQ(out(large + Words{"--workers", "2", "--precision", "fp16"}),
             "No plan fits: of 1 considered, 1 runs out of memory.\n"
             "It takes less memory with a smaller --try-local-batch, --try-shard "
-            "optimizer,gradients,parameters or --attention fused.\n");
+            "optimizer,gradients,parameters, --attention fused or --recompute full.\n");
+  EXPECT_EQ(
+      out(large + Words{"--precision", "fp16", "--attention", "fused", "--recompute", "full"}),
+      "No plan fits: of 1 considered, 1 runs out of memory.\n"
+      "It takes less memory with a smaller --try-local-batch.\n");
   const Words small = {"--local-batch", "1", "--try-local-batch", "1,2", "--try-accumulation", "2"};
   EXPECT_EQ(out(small + Words{"--workers", "16", "--most-global-batch", "8"}),
             "No plan fits: of 2 considered, 2 exceed the global batch of 8.\n"

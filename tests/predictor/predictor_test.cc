@@ -450,6 +450,35 @@ TEST(Flags, AttentionThatIsFusedInNameAlone) {
   EXPECT_LT(bert.memory.activations, plain.memory.activations);
 }
 
+// Keras's ResNet-50 has no blocks to recompute, BERT has twelve.
+TEST(Flags, RecomputationInNameAlone) {
+  const char* const kNothing =
+      "activations of resnet50 are said to be recomputed, and none of its layers is of a block";
+  const Plan plan = AllreducePlan({1}, 8);
+  const auto trained = [&](Workload workload, Recompute recompute) {
+    workload.recompute = recompute;
+    return Predictor(SyntheticCluster(), workload, T4()).Predict(plan);
+  };
+  const Prediction none = trained(Resnet50(), Recompute::kFull);
+  EXPECT_TRUE(HasFlag(none, kNothing));
+  EXPECT_EQ(none.step_time, trained(Resnet50(), Recompute::kNone).step_time);
+  EXPECT_EQ(none.memory.total, trained(Resnet50(), Recompute::kNone).memory.total);
+  EXPECT_FALSE(HasFlag(trained(Resnet50(), Recompute::kNone), "are said to be recomputed"));
+  const Workload bert = *FindWorkload("bert_base");
+  const Prediction kept = trained(bert, Recompute::kNone);
+  const Prediction full = trained(bert, Recompute::kFull);
+  EXPECT_FALSE(HasFlag(full, "are said to be recomputed"));
+  EXPECT_GT(full.step_time, kept.step_time * 1.2);
+  EXPECT_LT(full.step_time, kept.step_time * 1.5);
+  EXPECT_NEAR(full.breakdown.forward / kept.breakdown.forward, 1, 0.1);
+  EXPECT_LT(full.memory.activations, kept.memory.activations * 0.25);
+  // Of runs that kept what they computed.
+  Workload measured = Resnet50();
+  measured.recompute = Recompute::kFull;
+  EXPECT_TRUE(HasFlag(Predictor(CalibratedCluster(PlausibleTruth()), measured, T4()).Predict(plan),
+                      "resnet50 was measured on t4 with recompute none, not full recompute"));
+}
+
 TEST(Flags, ANewWorkloadOnACalibratedCluster) {
   const Predictor predictor(CalibratedCluster(PlausibleTruth()), *FindWorkload("vgg16"), T4());
   const Prediction p = predictor.Predict(AllreducePlan({4, 4}, 32));
