@@ -313,9 +313,9 @@ int RunSweep(const std::vector<std::string>& arguments) {
                         "what to vary: KEY=V,V,... or, for whole numbers, KEY=FROM..TO or "
                         "KEY=FROM..TO..STEP, where KEY is workers or another option of the plan "
                         "without its --, like strategy=ring,tree or loss=0,0.01, or precision, "
-                        "optimizer, attention or recompute; repeated, every combination is predicted")(
-      "plot", po::value<std::string>()->value_name("FILE.svg"),
-      "draw a plot over the first --over")(
+                        "optimizer, attention or recompute; repeated, every combination is "
+                        "predicted")("plot", po::value<std::string>()->value_name("FILE.svg"),
+                                     "draw a plot over the first --over")(
       "y", po::value<std::string>()->value_name("throughput|step_time"),
       "what the plot shows (throughput)")("json", "print one JSON object")("help",
                                                                            "print this text");

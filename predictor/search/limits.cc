@@ -35,8 +35,8 @@ constexpr double kMostMeant = 1e9;
 constexpr int kMostServersTried = 4096;
 constexpr double kAnyBatch = std::numeric_limits<double>::infinity();
 
-// The plan on `workers` workers, or those of them that may train together. Named hosts cannot be stretched over more nodes: the first ones
-// repeat, so that the slowest link still counts.
+// The plan on `workers` workers, or those of them that may train together. Named hosts cannot be
+// stretched over more nodes: the first ones repeat, so that the slowest link still counts.
 Plan Scaled(const Plan& plan, int workers, int devices_per_node) {
   Plan scaled = OnFilledNodes(plan, workers, devices_per_node);
   if (!plan.hosts.empty()) {

@@ -98,7 +98,7 @@ TEST(Limits, TheCurveIsThePredictors) {
   }
 }
 
-// Who shares the model out within nodes takes full ones, and no more workers than there are on them.
+// Who shares the model out within nodes takes full ones, and as many workers as they have.
 TEST(Limits, NodesThatShareTheModelOutAreFull) {
   const Predictor predictor = MakePredictor();
   Plan plan = BasePlan();
