@@ -246,6 +246,22 @@ TEST(OutlookCli, ALostShareOfTheModelTakesAllBack) {
   EXPECT_TRUE(JsonOf(sharded).at("outlook").at("failures").at("worker_loss").is_null());
 }
 
+// Where each node has the whole model a worker is replaced in place.
+TEST(OutlookCli, ANodeThatHasTheWholeModelGivesAShareBack) {
+  const Words hybrid = {
+      "predict", "--cluster",      "gce-t4", "--workload",  "resnet50", "--local-batch",
+      "32",      "--placement",    "2-2",    "--node-mtbf", "60 d",     "--checkpoint-time",
+      "1 min",   "--restart-time", "5 min",  "--shard",     "hybrid"};
+  std::string text;
+  std::istringstream words(Stepcast(hybrid).out);
+  for (std::string word; words >> word;) text += word + " ";
+  EXPECT_NE(text.find("parameters shared out within nodes"), std::string::npos) << text;
+  EXPECT_NE(text.find("a lost chief costs all workers "), std::string::npos) << text;
+  EXPECT_NE(text.find("replaced in place"), std::string::npos) << text;
+  EXPECT_NE(text.find("hidden behind both passes and itself"), std::string::npos) << text;
+  EXPECT_EQ(JsonOf(hybrid).at("plan").at("shard"), "hybrid");
+}
+
 TEST(OutlookCli, RecommendTakesAnObjective) {
   const Words base = {
       "recommend",     "--cluster", "aws-g4dn-12xlarge", "--workload", "resnet50",

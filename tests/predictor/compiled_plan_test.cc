@@ -268,6 +268,9 @@ std::vector<Kind> Kinds() {
     late.shard = shard;
     late.link.rtt = Milliseconds(20.0);
   }
+  for (Kind& kind : kinds) {
+    if (kind.plan.shard == Shard::kHybrid) kind.plan.placement = {4, 4};
+  }
   for (const Strategy strategy : {Strategy::kRing, Strategy::kTree, Strategy::kAuto}) {
     Plan& rare = add(std::string(StrategyName(strategy)) + " every eight steps", strategy);
     rare.local_steps = 8;
