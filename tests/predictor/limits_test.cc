@@ -98,7 +98,7 @@ TEST(Limits, TheCurveIsThePredictors) {
   }
 }
 
-// Who shares the model out within nodes takes full ones, and as many workers as they have.
+// Who shares the model out within nodes takes full ones alone.
 TEST(Limits, NodesThatShareTheModelOutAreFull) {
   const Predictor predictor = MakePredictor();
   Plan plan = BasePlan();
