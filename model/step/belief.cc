@@ -30,8 +30,8 @@ constexpr double kFixedTransferLogSd = 0.7;
 constexpr double kSpreadTransferLogSd = 0.3;
 // How far the data sheet is off with what another way of training changes: over 228 pairs of public
 // training speeds with 32 bits (or TF32) and with 16, of one network on one device, the logarithm
-// of the ratio is off by 0.31 (root mean square). An optimizer or fused attention changes less.
-// Where no sheet tells, 16 bits may halve the time or leave it.
+// of the ratio is off by 0.31 (root mean square). An optimizer, fused attention or recomputation
+// changes less. Where no sheet tells, 16 bits may halve the time or leave it.
 constexpr double kPrecisionTransferLogSd = 0.3;
 constexpr double kTrainingTransferLogSd = 0.15;
 constexpr double kBlindTransferLogSd = 0.7;
