@@ -150,9 +150,14 @@ void Explainer::MicroStep() {
 
 void Explainer::Compute() {
   const NamedValue a = PlainValue("a", facts_.accumulation_steps, "micro-steps");
+  const bool recomputes = facts_.recomputed > 0;
   const NamedValue phi =
-      PlainValue("phi", internal::BackwardShare(facts_, cluster_.overlap_share()),
-                 facts_.recomputed > 0 ? "overlap_share, and what is recomputed" : "overlap_share");
+      PlainValue(recomputes ? "phi_0" : "phi", cluster_.overlap_share(), "overlap_share");
+  const auto define_share = [&](FormulaText* pass) {
+    if (!recomputes) return;
+    pass->Add(", phi = 1 - (1 - phi_0)/(1 + r (1 - phi_0))",
+              {PlainValue("r", facts_.recomputed, "share of the forward pass that is recomputed")});
+  };
   const NamedValue t = TimeValue("t", terms_.micro);
   FormulaText forward{"a (1 - phi) t", {a, phi, t}};
   FormulaText backward{"a phi t", {a, phi, t}};
@@ -160,6 +165,7 @@ void Explainer::Compute() {
     const FormulaText mean = MeanPace();
     for (FormulaText* pass : {&forward, &backward}) pass->Add(mean.formula, mean.inputs);
   }
+  define_share(&forward);
   Part("forward pass", "", 1, std::move(forward), step_.forward);
   const bool contention = terms_.contention.si() > 0;
   if (contention) {
@@ -172,6 +178,7 @@ void Explainer::Compute() {
       backward.formula.replace(backward.formula.rfind("phi t"), 3, "a ");
     }
   }
+  define_share(&backward);
   Part("backward pass", contention ? "overlap/contention" : "", contention ? 2 : 1,
        std::move(backward), step_.backward);
   FormulaText update{"u", {TimeValue("u", workload_.update_time(), "update_time")}};

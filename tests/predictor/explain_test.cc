@@ -368,6 +368,26 @@ std::function<void(Plan*)> Core(double oversubscription) {
   };
 }
 
+// What is recomputed is part of the backward pass, beside whatever hides behind it.
+TEST(Explain, RecomputationHasItsFormula) {
+  Checker checker;
+  Cluster cluster;
+  cluster.name = "four nodes";
+  cluster.device = "x";
+  Workload workload = *FindWorkload("bert_base");
+  workload.recompute = Recompute::kFull;
+  const Predictor predictor(cluster, workload, FastDevice());
+  for (const Strategy strategy : kStrategies) {
+    const Explanation explanation = predictor.Explain(PlanOf(strategy));
+    checker.Check(explanation);
+    const auto is_backward = [](const ExplainedTerm& term) { return term.name == "backward pass"; };
+    const auto backward =
+        std::find_if(explanation.terms.begin(), explanation.terms.end(), is_backward);
+    ASSERT_NE(backward, explanation.terms.end());
+    EXPECT_NEAR(InputOf(*backward, "r"), 1, 0.01) << "all but the pooler";
+  }
+}
+
 // Options that change a formula, each by itself.
 TEST(Explain, EveryOptionHasItsFormula) {
   using Change = std::function<void(Plan*)>;
