@@ -40,6 +40,7 @@ Range RangeOf(const CompiledPlan& compiled, PlanQuery query, const BatchSearch& 
 
 // The log-spaced candidates that are tried where limits leave none of the default ones.
 constexpr int kFallbackCandidates = 50;
+constexpr double kRounding = 1e-9;  // of powers of their ratio
 
 PlanQuery QueryFor(const Allocation& allocation) {
   PlanQuery query;
@@ -131,8 +132,11 @@ class Chooser {
     double wanted = range_.least;
     int before = 0;
     for (int i = 0; i < tried; ++i) {
-      if (i > 0 && i + 1 == tried) wanted = range_.most;
-      const int share = std::max(Whole(wanted / workers_), least_share);
+      const bool is_last = i > 0 && i + 1 == tried;
+      if (is_last) wanted = range_.most;
+      // Else two grids of which one has the other in it would differ where a share is whole.
+      const double rounded = is_last ? wanted : wanted * (1 + kRounding);
+      const int share = std::max(Whole(rounded / workers_), least_share);
       wanted *= ratio;
       if (share == before) continue;
       before = share;
