@@ -13,6 +13,19 @@
 namespace stepcast {
 namespace {
 
+TEST(CheckText, NamesTheLineThatIsNoText) {
+  const std::string nul(1, '\0');
+  for (int line = 1; line <= 3; ++line) {
+    const std::string before(static_cast<std::size_t>(line - 1), '\n');
+    const auto error = ErrorOf([&] { CheckText(before + "x" + nul + "\ny\n", "a"); });
+    ASSERT_TRUE(Says(error, "contains a NUL byte"));
+    EXPECT_EQ(error->place().line, line);
+    const auto other = ErrorOf([&] { CheckText(before + "x\xff\ny\n", "a"); });
+    ASSERT_TRUE(Says(other, "is not UTF-8 text"));
+    EXPECT_EQ(other->place().line, line);
+  }
+}
+
 TEST(ReadTextFile, GivesTheBytesWithoutTheMark) {
   const TempFolder folder;
   EXPECT_EQ(ReadTextFile(folder.Write("a", "x\r\ny\n"), 100), "x\r\ny\n");

@@ -283,6 +283,17 @@ TEST(RankQuantile, OfExponentialTimesInTheLowerHalfByHand) {
   EXPECT_NEAR(ExponentialRankQuantile(26.0 / 32, 5, 3), std::log(2.0), 1e-12);
 }
 
+// Half of all delays are below ln 2, of the shorter of two below half of that, of the longer below
+// -ln(1 - sqrt(1/2)); the step without the wait contains their mean.
+TEST(SlowestQuantile, CountsExponentialDelaysFromTheirMean) {
+  const auto median = [](int workers, int backup) {
+    return SlowestQuantile({Spread::kExponential, workers, backup}, 0.5);
+  };
+  EXPECT_NEAR(median(1, 0), std::log(2.0) - 1, 1e-12);
+  EXPECT_NEAR(median(2, 1), std::log(2.0) / 2 - 1, 1e-12);
+  EXPECT_NEAR(median(2, 0), -std::log(1 - std::sqrt(0.5)) - 1, 1e-12);
+}
+
 TEST(RankQuantile, RisesWithTheWorkersAndFallsWithTheBackup) {
   for (const double q : {0.05, 0.5, 0.95, 0.99}) {
     for (int w = 2; w < 200; ++w) {
