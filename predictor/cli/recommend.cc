@@ -372,6 +372,13 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
   if (const std::string text = UnknownMemoryText(outcome, target.workload); !text.empty()) {
     out += FlagLine(text, style, TerminalWidth());
   }
+  if (const MemoryNeed& memory = best.prediction.memory; memory.verdict == MemoryVerdict::kTight) {
+    out += FlagLine(fmt::format("memory of the {} is tight: about {:.1f} of {:.1f} GiB, known "
+                                "within about a quarter",
+                                outcome.is_advice ? "recommended plan" : "plan as given",
+                                memory.total.in(kGibibytes), memory.available->in(kGibibytes)),
+                    style, TerminalWidth());
+  }
   for (const std::string& flag : best.prediction.flags) {
     out += FlagLine(flag, style, TerminalWidth());
   }
