@@ -25,10 +25,11 @@ double WorkerSpread::Log(const PlanAnswer& answer, double straggler_spread) cons
 double WorkerSpread::Slope(const PlanAnswer& answer, int column) {
   const auto at = static_cast<std::size_t>(column);
   const StepTime<double>& step = answer.step;
-  // The update is in proportion to update_time, and slows down as the passes do.
+  // The update is in proportion to update_time, and to what slows the passes down; these have a
+  // part that it does not slow down, where exchanges contend with them.
   const double of_compute = answer.log_compute_gradient[at];
   const double of_update = column == kWorkloadColumn + kUpdateTime ? 1
-                           : column == kSlowdownColumn             ? of_compute
+                           : column == kSlowdownColumn             ? (of_compute != 0 ? 1 : 0)
                                                                    : 0;
   const Duration<> passes = step.forward + step.backward;
   const double of_passes = (step.compute() * of_compute - step.update * of_update) / passes;

@@ -1463,6 +1463,24 @@ TEST(Recommend, SaysWhatItLeavesOut) {
       << why;
 }
 
+// What is known within a quarter is not to be relied on to the last byte.
+TEST(Recommend, SaysThatMemoryIsTight) {
+  const Words words = {"recommend", "--cluster",          "ufrgs-tupi", "--workload",
+                       "resnet50",  "--workers",          "2",          "--try-local-batch",
+                       "256",       "--try-accumulation", "1",          "--local-batch"};
+  const Json json = JsonOf(words + Words{"128"});
+  ASSERT_EQ(json.at("recommended").at("plan").at("local_batch"), 256);
+  const std::string text = Unwrapped(Stepcast(words + Words{"128"}).out);
+  EXPECT_NE(text.find("memory of the recommended plan is tight: about 21.8 of 24.0"),
+            std::string::npos)
+      << text;
+  const std::string less =
+      Stepcast({"recommend", "--cluster", "ufrgs-tupi", "--workload", "resnet50", "--workers", "2",
+                "--local-batch", "32", "--try-local-batch", "64"})
+          .out;
+  EXPECT_EQ(less.find("is tight"), std::string::npos) << less;
+}
+
 TEST(Recommend, Json) {
   const Json json = JsonOf({"recommend", "--cluster", "gce-t4", "--workload", "resnet50",
                             "--local-batch", "32", "--workers", "8", "--bandwidth", "1 Gbit/s",
