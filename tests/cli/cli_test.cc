@@ -1468,8 +1468,6 @@ TEST(Recommend, SaysThatMemoryIsTight) {
   const Words words = {"recommend", "--cluster",          "ufrgs-tupi", "--workload",
                        "resnet50",  "--workers",          "2",          "--try-local-batch",
                        "256",       "--try-accumulation", "1",          "--local-batch"};
-  const Json json = JsonOf(words + Words{"128"});
-  ASSERT_EQ(json.at("recommended").at("plan").at("local_batch"), 256);
   const std::string text = Unwrapped(Stepcast(words + Words{"128"}).out);
   EXPECT_NE(text.find("memory of the recommended plan is tight: about 21.8 of 24.0"),
             std::string::npos)
