@@ -61,15 +61,18 @@ Explanation Predictor::Explain(const Plan& plan) const {
     add(kComputeSlowdownSpec, belief_->NameOf(*active.hosts.slowdown), kSlowdownColumn);
   }
 
-  // The facts that the plan and the cluster file state are no parameters: by one-sided differences.
-  constexpr double kDerivativeStep = 1e-5;
+  // The facts that the plan and the cluster file state are no parameters: by one-sided differences
+  // of second order, whose steps are long enough for the last digits to tell nothing.
+  constexpr double kDerivativeStep = 3e-4;
   const double log_step = std::log(explanation.prediction.step_time.si());
   const auto stated = [&](const char* name, NamedValue value, const char* meaning, auto scale,
                           double log_sd = 0) {
-    StepFacts moved = facts;
-    scale(std::exp(kDerivativeStep), &moved);
-    const double at = std::log(active.Evaluate(moved).total().si());
-    const double elasticity = (at - log_step) / kDerivativeStep;
+    const auto change = [&](double steps) {
+      StepFacts moved = facts;
+      scale(std::exp(steps * kDerivativeStep), &moved);
+      return std::log(active.Evaluate(moved).total().si()) - log_step;
+    };
+    const double elasticity = (4 * change(1) - change(2)) / (2 * kDerivativeStep);
     if (std::abs(elasticity) < kLeastElasticity) return;
     value.symbol = name;
     parameters.push_back({value, log_sd, elasticity, Origin::kStated, meaning, "the plan"});
