@@ -106,10 +106,10 @@ Workload Opt(const LanguageModel& model, std::int64_t tokens) {
 }
 
 struct LlamaSizes {
-  std::int64_t key_value_heads;
-  std::int64_t hidden;  // of the feed-forward part
-  std::int64_t vocabulary;
-  const char* paper;
+  std::int64_t key_value_heads = 0;
+  std::int64_t hidden = 0;  // of the feed-forward part
+  std::int64_t vocabulary = 0;
+  const char* paper = nullptr;
   const char* architecture = "LlamaForCausalLM";
 };
 
