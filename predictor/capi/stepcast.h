@@ -546,7 +546,7 @@ void stepcast_fleet_free(stepcast_fleet* fleet);
 // A new job, which begins with what the others have learnt; `device` as for
 // stepcast_predictor_create. `online` is its calibration: stepcast_online_observe teaches the fleet
 // too. STEPCAST_BAD_INPUT for a name that is running, and for a workload that has the name of
-// another job's and other gradients, precision, optimizer, attention or recompute.
+// another job's, is trained as it is, and has other gradients.
 stepcast_status stepcast_fleet_add(stepcast_fleet* fleet, const char* job,
                                    const stepcast_workload* workload, const stepcast_device* device,
                                    stepcast_online** online, char** error);

@@ -105,10 +105,8 @@ void BindFleet(py::module_* m) {
           },
           py::arg("job"), py::arg("workload"), py::arg("device") = py::none(),
           "Adds a job, which begins with what the others have learnt, and returns it.\n\n"
-          "Raises InputError as Predictor does, for a name that is running, and for a workload "
-          "that\n"
-          "has the name of another job's and other gradients, precision, optimizer, attention\n"
-          "or recompute.")
+          "Raises InputError as Predictor does, for a name that is running, and for a workload\n"
+          "that has the name of another job's, is trained as it is, and has other gradients.")
       .def(
           "end",
           [](BoundFleet& f, const std::string& job) {

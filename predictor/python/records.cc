@@ -271,8 +271,7 @@ void BindWorkload(py::module_* m) {
           },
           py::arg("cluster"),
           "The workload trained as the cluster's calibrated runs of it were, where all of them "
-          "were "
-          "trained in one way; else as it is.")
+          "were trained in one way; else as it is.")
       .def("to_yaml", &FormatWorkload, "The workload file; parse_workload gives the workload back.")
       .def("__eq__",
            [](const Workload& a, const py::object& b) {
