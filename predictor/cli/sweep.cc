@@ -308,14 +308,14 @@ int RunSweep(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddTargetOptions(&options);
   AddPlanOptions(&options);
-  options.add_options()("over",
-                        po::value<std::vector<std::string>>()->value_name("KEY=...")->composing(),
-                        "what to vary: KEY=V,V,... or, for whole numbers, KEY=FROM..TO or "
-                        "KEY=FROM..TO..STEP, where KEY is workers or another option of the plan "
-                        "without its --, like strategy=ring,tree or loss=0,0.01, or precision, "
-                        "optimizer, attention or recompute; repeated, every combination is "
-                        "predicted")("plot", po::value<std::string>()->value_name("FILE.svg"),
-                                     "draw a plot over the first --over")(
+  options.add_options()(
+      "over", po::value<std::vector<std::string>>()->value_name("KEY=...")->composing(),
+      "what to vary: KEY=V,V,... or, for whole numbers, KEY=FROM..TO or "
+      "KEY=FROM..TO..STEP, where KEY is workers or another option of the plan "
+      "without its --, like strategy=ring,tree or loss=0,0.01, or precision, "
+      "optimizer, attention or recompute; repeated, every combination is predicted")(
+      "plot", po::value<std::string>()->value_name("FILE.svg"),
+      "draw a plot over the first --over")(
       "y", po::value<std::string>()->value_name("throughput|step_time"),
       "what the plot shows (throughput)")("json", "print one JSON object")("help",
                                                                            "print this text");
