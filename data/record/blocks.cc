@@ -4,6 +4,11 @@
 #include <unordered_map>
 
 namespace stepcast {
+namespace {
+
+bool IsOfBlock(const Layer& layer) { return !BlockOf(layer.name).empty(); }
+
+}  // namespace
 
 std::string_view BlockOf(std::string_view layer) {
   constexpr std::string_view kEnds = "./";
@@ -33,24 +38,23 @@ std::vector<std::optional<std::size_t>> BlocksOf(const Workload& workload) {
 }
 
 bool HasBlocks(const Workload& workload) {
-  return std::any_of(workload.layers.begin(), workload.layers.end(),
-                     [](const Layer& layer) { return !BlockOf(layer.name).empty(); });
+  return std::any_of(workload.layers.begin(), workload.layers.end(), IsOfBlock);
 }
 
 std::vector<bool> RecomputedLayers(const Workload& workload) {
   std::vector<bool> recomputed(workload.layers.size());
   if (workload.recompute == Recompute::kNone) return recomputed;
-  std::transform(workload.layers.begin(), workload.layers.end(), recomputed.begin(),
-                 [](const Layer& layer) { return !BlockOf(layer.name).empty(); });
+  std::transform(workload.layers.begin(), workload.layers.end(), recomputed.begin(), IsOfBlock);
   return recomputed;
 }
 
 double RecomputedShare(const Workload& workload) {
+  if (workload.recompute == Recompute::kNone) return 0;
   const Work<> all = workload.forward_flop();
-  if (workload.recompute == Recompute::kNone || all.si() == 0) return 0;
+  if (all.si() == 0) return 0;
   Work<> recomputed;
   for (const Layer& layer : workload.layers) {
-    if (!BlockOf(layer.name).empty()) recomputed += layer.forward_flop;
+    if (IsOfBlock(layer)) recomputed += layer.forward_flop;
   }
   return recomputed / all;
 }

@@ -36,6 +36,11 @@ std::string PrecisionsOf(const ComputeProfile& profile) {
   return names.empty() ? "a profile with layers" : names;
 }
 
+// Of what errs by itself, beside what is shared.
+double OwnVariance(const OperationTime& time) {
+  return std::max(0.0, time.log_sd * time.log_sd - time.shared_log_sd * time.shared_log_sd);
+}
+
 // Two passes of a layer, one behind the other. What is not shared errs in each by itself.
 OperationTime Together(const OperationTime& first, const OperationTime& second) {
   const bool first_is_worse = first.origin > second.origin;
@@ -47,8 +52,7 @@ OperationTime Together(const OperationTime& first, const OperationTime& second) 
   both.shared_log_sd = 0;
   for (const OperationTime* one : {&first, &second}) {
     const double share = one->time / both.time;
-    const double own = one->log_sd * one->log_sd - one->shared_log_sd * one->shared_log_sd;
-    variance += share * share * std::max(0.0, own);
+    variance += share * share * OwnVariance(*one);
     both.shared_log_sd += share * one->shared_log_sd;
   }
   both.log_sd = std::hypot(std::sqrt(variance), both.shared_log_sd);
@@ -162,8 +166,7 @@ ProfiledCompute::Device ProfiledCompute::OnDevice(double batch) const {
     const OperationTime time = times_.On(*curve, batch);
     const Duration<> all = time.time * static_cast<double>(passes);
     device.time += all;
-    const double own = time.log_sd * time.log_sd - time.shared_log_sd * time.shared_log_sd;
-    variance += all.si() * all.si() * std::max(0.0, own);
+    variance += all.si() * all.si() * OwnVariance(time);
     shared += all.si() * time.shared_log_sd;
   };
   for (const Parts& parts : parts_) {
