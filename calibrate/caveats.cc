@@ -206,7 +206,7 @@ void AddBatches(const CalibrationProblem& problem, std::vector<std::string>* cav
     if (run.stopped || problem.workloads.at(run.workload).communication_only) continue;
     Seen& seen = by_workload[run.workload + " on " + run.device];
     ++seen.runs;
-    seen.batches.insert(run.plan.local_batch);
+    seen.batches.insert({run.plan.smallest_batch(), run.plan.largest_batch()});
   }
   std::vector<std::string> alone;
   int batch = 0;

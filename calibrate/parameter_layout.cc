@@ -120,8 +120,8 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
   for (const Run& run : runs) {
     const std::string scope = WorkloadScope(workloads.at(run.workload), run.device);
     first_of.try_emplace(scope, &run);
-    int& smallest = smallest_batch.try_emplace(scope, run.plan.local_batch).first->second;
-    smallest = std::min(smallest, run.plan.local_batch);
+    int& smallest = smallest_batch.try_emplace(scope, run.plan.smallest_batch()).first->second;
+    smallest = std::min(smallest, run.plan.smallest_batch());
   }
   std::map<std::string, int> device_offset;
   for (const auto& [scope, first] : first_of) {

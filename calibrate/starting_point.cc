@@ -30,11 +30,11 @@ std::vector<double> CurvesThroughFewestWorkers(const CalibrationProblem& problem
     if (runs.empty()) continue;          // all were stopped
     const int offset = workload_offset;  // which the lambda below may capture
     std::vector<double> per_sample;
-    int smallest = runs.front()->plan.local_batch;
+    int smallest = runs.front()->plan.smallest_batch();
     for (const Run* run : runs) {
       per_sample.push_back(run->step_time.in(kSeconds) / run->plan.accumulation_steps /
                            run->plan.local_batch);
-      smallest = std::min(smallest, run->plan.local_batch);
+      smallest = std::min(smallest, run->plan.smallest_batch());
     }
     const double sample = 0.8 * MiddleOf(per_sample);
     const auto start = [&](int parameter, double si) {

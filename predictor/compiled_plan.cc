@@ -185,11 +185,21 @@ std::size_t CompiledPlan::PredictMany(const QueryArrays& queries,
 int CompiledPlan::MostLocalBatch(const PlanQuery& query) const noexcept {
   const internal::CompiledState& c = *compiled_;
   const std::optional<DataSize<>> left = c.MemoryLeft(query);
-  if (!left) return c.most_batch;
-  if (left->si() < 0) return 0;
-  const DataSize<> of_sample = c.activations.PerSample();
-  if (!(of_sample.si() > 0)) return c.most_batch;
-  return static_cast<int>(std::min(std::floor(*left / of_sample), 1.0 * c.most_batch));
+  int most = c.most_batch;
+  if (left) {
+    if (left->si() < 0) return 0;
+    const DataSize<> of_sample = c.activations.PerSample();
+    if (of_sample.si() > 0) {
+      most = static_cast<int>(std::min(std::floor(*left / of_sample), 1.0 * most));
+    }
+  }
+  return c.SlowBatch(query).value_or(1) > std::max(most, 1) ? 0 : most;
+}
+
+int CompiledPlan::WorkersOfSlowBatch(const PlanQuery& query) const noexcept {
+  const internal::CompiledState& c = *compiled_;
+  if (!c.SlowBatch(query) || c.Check(query) != QueryStatus::kOk) return 0;
+  return c.SlowWorkers(query);
 }
 
 MemoryVerdict CompiledPlan::Memory(const PlanQuery& query) const noexcept {

@@ -50,8 +50,8 @@ struct PlanQuery {
   // Facts of links that are known here replace those of the compiled plan and of the cluster.
   LinkFacts link;
   LinkFacts server_link;
-  // The last so many nodes compute at the compiled plan's slow_speed; without it as many as in that
-  // plan.
+  // The last so many nodes compute at the compiled plan's slow_speed, and take its slow_local_batch
+  // where it has one; without it as many as in that plan.
   std::optional<int> slow_nodes = {};
 };
 
@@ -155,9 +155,12 @@ class CompiledPlan {
                         double* step_times_s) const noexcept;
 
   // The largest local batch that the device's memory holds; kMostBatch where nothing tells, 0 where
-  // not even one sample fits. Depends on `workers` and `accumulation_steps` of the query alone, and
-  // with shard hybrid on `devices_per_node`.
+  // not even one sample fits, or a stated slow_local_batch does not. Depends on `workers`,
+  // `accumulation_steps` and `slow_nodes` of the query alone, and with shard hybrid on
+  // `devices_per_node`.
   int MostLocalBatch(const PlanQuery& query) const noexcept;
+  // Workers whose samples are the compiled plan's slow_local_batch, and not the query's batch.
+  int WorkersOfSlowBatch(const PlanQuery& query) const noexcept;
 
   // The batches that the calibration saw; empty when it saw none.
   const std::optional<CalibratedRange::BatchRange>& calibrated_batches() const;

@@ -82,6 +82,15 @@ Explanation Predictor::Explain(const Plan& plan) const {
            x->batch *= f;
            if (profile_) x->compute_shape = profile_->ShapeAt(x->batch);
          });
+  if (facts.slow_share) {
+    stated("slow local batch", PlainValue("", facts.slow_share->batch),
+           "samples of one micro-step on a device of the slow nodes",
+           [this](double f, StepFacts* x) {
+             StepFacts::SlowShare& share = *x->slow_share;
+             share.batch *= f;
+             if (profile_) share.compute_shape = profile_->ShapeAt(share.batch);
+           });
+  }
   const auto link_facts = [&](const std::string& whose, LinkFacts StepFacts::*link) {
     const LinkFacts& now = facts.*link;
     if (now.bandwidth) {

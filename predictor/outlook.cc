@@ -183,7 +183,7 @@ JobOutlook MakeOutlook(const Prediction& p, const Plan& plan, const Cluster& clu
     job.update_batch = per_worker;
     job.update_interval = p.step_time / plan.workers();
   } else {
-    job.update_batch = per_worker * (plan.workers() - plan.backup_workers);
+    job.update_batch = Samples(plan.global_batch()) - per_worker * plan.backup_workers;
     job.update_interval = p.step_time;
   }
   if (options.time_limit) job.limit = MakeLimitOutlook(p, *options.time_limit);

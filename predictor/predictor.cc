@@ -163,7 +163,10 @@ StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* 
   }
   StepFacts facts =
       MakeStepFacts(cluster_, plan, workload_, buckets, memory_bandwidth_, shards_.get());
-  if (profile_) facts.compute_shape = profile_->ShapeAt(plan.local_batch);
+  if (profile_) {
+    facts.compute_shape = profile_->ShapeAt(plan.local_batch);
+    if (auto& share = facts.slow_share) share->compute_shape = profile_->ShapeAt(share->batch);
+  }
   // Which algorithm is the fastest does not depend on samples that hold up all of them.
   const std::optional<SampleRate<>> input_rate = std::exchange(facts.input_rate, std::nullopt);
   if (TraitsOf(plan.strategy).to_be_chosen) {
@@ -216,7 +219,7 @@ MemoryNeed AsMeasured(MemoryNeed need, const std::optional<ProfiledSum>& profile
 
 MemoryNeed Predictor::Memory(const Plan& plan) const {
   std::optional<ProfiledSum> profiled;
-  if (profile_) profiled = profile_->Sum(plan.local_batch);
+  if (profile_) profiled = profile_->Sum(plan.largest_batch());
   return AsMeasured(CountMemory(workload_, *activations_, plan, device_memory_), profiled);
 }
 
@@ -280,7 +283,7 @@ void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const Plan
   const StepTime<double>& step = prediction->breakdown;
   const Duration<> shown = step.exposed() + step.straggler_wait;
   // How much worse the profile knows this batch than the one that the parameters stand for.
-  const double profile_log_sd = profile_ ? profile_->ExtraLogSd(plan.local_batch) : 0;
+  const double profile_log_sd = profile_ ? profile_->ExtraLogSd(answer.batch) : 0;
   prediction->parameter_log_sd = active.LogSd(answer.log_step_gradient, *belief_);
   prediction->scatter_log_sd = belief_->ScatterOf(facts, shown / prediction->step_time);
   prediction->discrepancy_log_sd = std::hypot(
@@ -346,7 +349,7 @@ Prediction Predictor::Predict(const Plan& plan) const {
                            : CountTraffic(ResolvedPlan(plan, facts), facts.gradient);
   prediction.buckets = static_cast<int>(facts.buckets->size());
   std::optional<ProfiledSum> profiled;
-  if (profile_) profiled = profile_->Sum(plan.local_batch);
+  if (profile_) profiled = profile_->Sum(plan.largest_batch());
   prediction.memory =
       AsMeasured(CountMemory(workload_, *activations_, plan, device_memory_), profiled);
   prediction.compute_source = compute_source_;
@@ -442,6 +445,17 @@ void Predictor::WaitForInput(Duration<> arrival, const StepTime<double>& step,
   prediction->p99 = Max(prediction->p99, arrivals.At(0.99));
 }
 
+namespace {
+
+// Those of the workers that take the most, and the fewest where that is less.
+std::vector<int> DistinctBatches(const Plan& plan) {
+  std::vector<int> batches = {plan.largest_batch()};
+  if (plan.smallest_batch() < batches.front()) batches.push_back(plan.smallest_batch());
+  return batches;
+}
+
+}  // namespace
+
 void Predictor::AddProfileFlags(const Plan& plan, const ProfiledSum& sum,
                                 Prediction* prediction) const {
   const Duration<> device = sum.forward + sum.backward;
@@ -451,7 +465,7 @@ void Predictor::AddProfileFlags(const Plan& plan, const ProfiledSum& sum,
     flags.push_back(
         fmt::format("out of memory: an operation of {} did not fit {} at local batch "
                     "{} or less when it was measured",
-                    workload_.name, device_, plan.local_batch));
+                    workload_.name, device_, plan.largest_batch()));
   }
   constexpr double kWorthSaying = 0.005;
   if (!profile_->carried_from().empty()) {
@@ -466,10 +480,11 @@ void Predictor::AddProfileFlags(const Plan& plan, const ProfiledSum& sum,
                     "from others by roofline",
                     percent(sum.scaled)));
   }
-  if (sum.beyond > device * kWorthSaying) {
-    flags.push_back(fmt::format("local batch {} is beyond the measured ones, {:g} to {:g}",
-                                plan.local_batch, profile_->batches().front(),
-                                profile_->batches().back()));
+  for (const int batch : DistinctBatches(plan)) {
+    const ProfiledSum its = batch == plan.largest_batch() ? sum : profile_->Sum(batch);
+    if (its.beyond <= (its.forward + its.backward) * kWorthSaying) continue;
+    flags.push_back(fmt::format("local batch {} is beyond the measured ones, {:g} to {:g}", batch,
+                                profile_->batches().front(), profile_->batches().back()));
   }
   if (sum.flagged) {
     flags.emplace_back("the device was busy or throttled while some layers were measured");
@@ -621,13 +636,14 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
                                     whose, gigabits(*rate), seen));
       }
     }
-    if (const auto& batches = calibrated_batches_;
-        batches && (plan.local_batch < batches->min || plan.local_batch > batches->max)) {
+    for (const int batch : DistinctBatches(plan)) {
+      const auto& batches = calibrated_batches_;
+      if (!batches || (batches->min <= batch && batch <= batches->max)) continue;
       const std::string seen = batches->min == batches->max
                                    ? fmt::format("at {} only", batches->min)
                                    : fmt::format("from {} to {}", batches->min, batches->max);
-      flags.push_back(fmt::format("outside the calibrated range: local batch {}, fitted {}",
-                                  plan.local_batch, seen));
+      flags.push_back(
+          fmt::format("outside the calibrated range: local batch {}, fitted {}", batch, seen));
     }
   }
   if (plan.nodes() > cluster_.nodes) {

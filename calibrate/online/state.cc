@@ -543,9 +543,9 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
     row.slopes.assign(of.begin(), of.end());
   }
   drift.Add(std::move(row));
-  const bool smaller = smallest_batch > 0 && plan.local_batch < smallest_batch;
+  const bool smaller = smallest_batch > 0 && plan.smallest_batch() < smallest_batch;
   if (!anew && (rows == 0 || smaller)) {
-    RelateFixedTime(plan.local_batch);
+    RelateFixedTime(plan.smallest_batch());
     Learn(plan, at, Answer(plans[at], log_values, values, &at_hosts), at_hosts, log_time);
   } else {
     Learn(plan, at, answer, at_hosts, log_time);

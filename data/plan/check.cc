@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -191,6 +190,15 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
   if (plan.slow_speed && plan.slow_nodes == 0) {
     refuse("slow-nodes", "0", fmt::format("with slow-speed {}", *plan.slow_speed), "at least 1");
   }
+  if (plan.slow_local_batch) {
+    const std::string batch = std::to_string(*plan.slow_local_batch);
+    if (plan.slow_nodes == 0)
+      refuse("slow-nodes", "0", "with slow-local-batch " + batch, "at least 1");
+    if (plan.slow_nodes == plan.nodes()) {
+      refuse("slow-local-batch", batch, "where all nodes are slow",
+             "nothing: local-batch says what each device takes");
+    }
+  }
   if (plan.slow_nodes > 0 && plan.backup_workers > 0) {
     refuse("backup-workers", std::to_string(plan.backup_workers),
            fmt::format("with slow-nodes {}", plan.slow_nodes),
@@ -266,19 +274,25 @@ void RequireKeptWith(const Plan& plan, Strategy strategy) {
   };
   require(plan.slow_nodes > 0, GoesWith::kExchanging,
           fmt::format("says nothing of slow nodes, of which there are {}", plan.slow_nodes));
+  require(plan.slow_local_batch.has_value(), GoesWith::kSynchronous,
+          fmt::format("says nothing of other samples on slow nodes, {} of a micro-step",
+                      plan.slow_local_batch.value_or(0)));
   // Who exchanges nothing compresses nothing.
   require(plan.compress.exists() && traits.exchanges, StrategiesOf(plan.compress),
           fmt::format("does not go with compress {}", FormatCompression(plan.compress)));
 }
 
-int SlowWorkers(const Plan& plan) {
-  const int nodes = std::clamp(plan.slow_nodes, 0, plan.nodes());
-  return std::accumulate(plan.placement.end() - nodes, plan.placement.end(), 0);
+Plan WithSlowNodes(Plan plan, int nodes) {
+  plan.slow_nodes = nodes;
+  if (nodes == 0) plan.slow_speed.reset();
+  if (nodes == plan.nodes() && plan.slow_local_batch) plan.local_batch = *plan.slow_local_batch;
+  if (nodes == 0 || nodes == plan.nodes()) plan.slow_local_batch.reset();
+  return plan;
 }
 
 Plan WithPlacement(Plan plan, Placement placement) {
   const bool serves_everywhere = ServersOnEveryNode(plan);
-  const int fast_workers = plan.workers() - SlowWorkers(plan);
+  const int fast_workers = plan.workers() - plan.slow_workers();
   plan.placement = std::move(placement);
   if (serves_everywhere) plan.servers = plan.nodes();
   plan.backup_workers = std::min(plan.backup_workers, plan.workers() - 1);
@@ -288,9 +302,8 @@ Plan WithPlacement(Plan plan, Placement placement) {
     workers += devices;
     if (workers > fast_workers) ++beyond;
   }
-  plan.slow_nodes = std::min(beyond, plan.slow_nodes);
-  if (plan.slow_nodes == 0) plan.slow_speed.reset();
-  return plan;
+  const int slow_nodes = std::min(beyond, plan.slow_nodes);
+  return WithSlowNodes(std::move(plan), slow_nodes);
 }
 
 Plan OnFilledNodes(const Plan& plan, int workers, int devices_per_node) {

@@ -31,14 +31,16 @@ void CheckPlan(const Plan& plan);
 Plan WithStrategy(Plan plan, Strategy strategy);
 
 // Throws InputError where WithStrategy would leave out what the plan is about: slow nodes, without
-// which it would be one of other machines, or how gradients are compressed.
+// which it would be one of other machines, the samples that they take, or how gradients are
+// compressed.
 void RequireKeptWith(const Plan& plan, Strategy strategy);
 
 // A parameter server beside the workers of each node: more nodes bring more servers.
 bool ServersOnEveryNode(const Plan& plan);
 
-// Devices of the slow nodes, the last ones.
-int SlowWorkers(const Plan& plan);
+// The plan with so many slow nodes, as slow as its own: without their speed and samples where there
+// are none, and with their samples as the local batch where there are no others.
+Plan WithSlowNodes(Plan plan, int nodes);
 
 // The plan on other nodes, of which the slow ones are the first to go, worker by worker, and new
 // ones are not slow. Where each node has a server it has one still; no more workers are backup than

@@ -296,6 +296,15 @@ template <class Visit>
             .Within(kLeastSpeed, 1)
             .With(GoesWith::kExchanging),
         FieldAt<&Plan::slow_speed>());
+  visit(FieldFacts{"slow_local_batch", "slow-local-batch", "N",
+                   "samples of one micro-step on a device of the slow nodes",
+                   "; without it as many as on the others"}
+            .Note("For shares by speed, with `--slow-nodes`; a step waits for the later kind "
+                  "([how](../explanation/step-model.md#17-nodes-of-unequal-speed)). Where all "
+                  "nodes are slow `--local-batch` is theirs")
+            .Within(1, kMostBatch)
+            .With(GoesWith::kSynchronous),
+        FieldAt<&Plan::slow_local_batch>());
   visit(FieldFacts{"bytes_per_parameter", "bytes-per-parameter", "N",
                    "bytes of a parameter that a synchronisation exchanges",
                    ": 4 (float32, the default), 2 (float16), 6 (both, one after the other)"}

@@ -55,10 +55,10 @@ void CalibratedRange::IncludeMessage(const Cluster& cluster, const Plan& plan) {
 
 void CalibratedRange::Include(const Cluster& cluster, const Plan& plan, const std::string& scope) {
   IncludeMessage(cluster, plan);
-  const int batch = plan.local_batch;
-  BatchRange& own = local_batch.try_emplace(scope, BatchRange{batch, batch, 0}).first->second;
-  own.min = std::min(own.min, batch);
-  own.max = std::max(own.max, batch);
+  const BatchRange its{plan.smallest_batch(), plan.largest_batch(), 0};
+  BatchRange& own = local_batch.try_emplace(scope, its).first->second;
+  own.min = std::min(own.min, its.min);
+  own.max = std::max(own.max, its.max);
   own.max_workers = std::max(own.max_workers, plan.workers());
   if (plan.hosts.size() == 1) hosts_alone.insert(plan.hosts.front());
 }

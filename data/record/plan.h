@@ -152,6 +152,8 @@ struct Plan {
   // of that of devices which do not. A synchronous step waits for the slowest of all.
   int slow_nodes = 0;
   std::optional<double> slow_speed;
+  // Samples of one micro-step on each of those devices; without it as many as on the others.
+  std::optional<int> slow_local_batch;
   // Bytes of each parameter that one synchronisation exchanges; 4 where gradients are float32. The
   // sizes of buckets stay those of float32, which libraries cut before they convert.
   int bytes_per_parameter = 4;
@@ -176,10 +178,26 @@ struct Plan {
   int workers() const { return Workers(placement); }
   int nodes() const { return Nodes(placement); }
   Shard shard_on_nodes() const { return ShardOnNodes(shard, nodes()); }
-  bool has_server_link() const { return server.HasOwnLink(servers); }
-  double global_batch() const {
-    return static_cast<double>(local_batch) * accumulation_steps * workers();
+  // Devices of the slow nodes.
+  int slow_workers() const {
+    const int slow = std::clamp(slow_nodes, 0, nodes());
+    return std::accumulate(placement.end() - slow, placement.end(), 0);
   }
+  bool has_server_link() const { return server.HasOwnLink(servers); }
+  // Samples of one micro-step on the devices that take the fewest, and the most.
+  int smallest_batch() const {
+    return std::min(local_batch, slow_local_batch.value_or(local_batch));
+  }
+  int largest_batch() const {
+    return std::max(local_batch, slow_local_batch.value_or(local_batch));
+  }
+  // Samples of one micro-step on all workers.
+  long long micro_batch() const {
+    const long long equal = 1LL * local_batch * workers();
+    if (!slow_local_batch) return equal;
+    return equal + (1LL * *slow_local_batch - local_batch) * slow_workers();
+  }
+  double global_batch() const { return static_cast<double>(micro_batch()) * accumulation_steps; }
 };
 
 }  // namespace stepcast

@@ -29,7 +29,7 @@ inline std::optional<DataSize<>> RoomOfSample(const Workload& workload, const Pl
                                               DataSize<> available) {
   const DataSize<> left = available - CountMemory(workload, {}, plan, std::nullopt).total;
   if (left.si() < 0) return std::nullopt;
-  return left / static_cast<double>(plan.local_batch);
+  return left / static_cast<double>(plan.largest_batch());
 }
 
 // The most that A can be, where a micro-step of so many samples has run.

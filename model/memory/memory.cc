@@ -119,7 +119,7 @@ MemoryNeed CountMemory(const Workload& workload, const Activations& activations,
   if (shares.units > 0) {
     need.buckets = LargestBucket(workload, plan) * (shares.units * plan.exchanged_share());
   }
-  need.activations = activations.PerSample() * static_cast<double>(plan.local_batch);
+  need.activations = activations.PerSample() * static_cast<double>(plan.largest_batch());
   need.workspace = kWorkspace + kContext;
   const DataSize<> rest = need.parameters + need.gradients + need.optimizer + need.accumulation +
                           need.buckets + need.workspace;
@@ -127,7 +127,7 @@ MemoryNeed CountMemory(const Workload& workload, const Activations& activations,
   need.available = available;
   if (available) {
     need.verdict =
-        activations.VerdictOf(plan.local_batch, rest, *available, !workload.layers.empty());
+        activations.VerdictOf(plan.largest_batch(), rest, *available, !workload.layers.empty());
   }
   return need;
 }

@@ -15,7 +15,8 @@
 //              wait for the last one, and are whole until they are exchanged   [1]
 //   e m        flattened copies for the exchange, as they are sent: e = 1 with more than 1 worker,
 //              less where they are compressed, and 1 more where what is not sent is kept
-//   A b        activations kept for the backward pass, of b samples, in 32 bits   [B]
+//   A b        activations kept for the backward pass, of b samples, in 32 bits: on the devices
+//              that take the most where slow nodes take others              [B]
 //              as counted, or what has run and what has not fitted tell of them (fitted.h)
 //   h          1/2 at 16 bits, else 1                                      [1]
 //   workspace, reserve   library scratch space and the context             [B]

@@ -411,9 +411,15 @@ PlanAnswer PlanModel::Answer(const PlanParameters& at, Derivatives derivatives) 
   parts.held = &held_;
   parts.async_lines = &async_lines_;
   parts.slowest = slowest_;
+  std::optional<StepFacts> later;
+  if (facts_.slow_share) {
+    later = internal::LaterSide(facts_, at.cluster, at.workload, parts);
+  }
+  const StepFacts& facts = later ? *later : facts_;
   PlanAnswer answer;
+  answer.batch = facts.batch;
   if (derivatives == Derivatives::kNone) {
-    TakeValues(Evaluate(facts_, at.cluster, at.workload, parts, &answer), &answer);
+    TakeValues(Evaluate(facts, at.cluster, at.workload, parts, &answer), &answer);
     return answer;
   }
   // Few derivatives are the rule, and cost less.
@@ -424,18 +430,18 @@ PlanAnswer PlanModel::Answer(const PlanParameters& at, Derivatives derivatives) 
   using Free = DualOf<kFreeLanes>;
   using HeldBack = DualOf<kHeldBackLanes>;
   const Variables variables = VariablesOf(
-      facts_, at.cluster.node_link_si ? own_link_columns_ : columns_, at.cluster, derivatives);
+      facts, at.cluster.node_link_si ? own_link_columns_ : columns_, at.cluster, derivatives);
   const int lanes = variables.lanes();
   if (variables.parts == kNodePathPart && lanes <= kNoPath) {
-    Differentiate<kNoPath, double>(facts_, parts, at, variables, &answer);
+    Differentiate<kNoPath, double>(facts, parts, at, variables, &answer);
   } else if (!variables.held_back && lanes <= kFew) {
-    Differentiate<kFew, Free>(facts_, parts, at, variables, &answer);
+    Differentiate<kFew, Free>(facts, parts, at, variables, &answer);
   } else if (!variables.held_back && lanes <= kSeveral) {
-    Differentiate<kSeveral, Free>(facts_, parts, at, variables, &answer);
+    Differentiate<kSeveral, Free>(facts, parts, at, variables, &answer);
   } else if (lanes <= kMany) {
-    Differentiate<kMany, HeldBack>(facts_, parts, at, variables, &answer);
+    Differentiate<kMany, HeldBack>(facts, parts, at, variables, &answer);
   } else {
-    Differentiate<kMostLanes, HeldBack>(facts_, parts, at, variables, &answer);
+    Differentiate<kMostLanes, HeldBack>(facts, parts, at, variables, &answer);
   }
   return answer;
 }

@@ -75,6 +75,7 @@ std::optional<std::size_t> SlowestCompute(std::size_t count, bool others,
 struct PlanAnswer {
   StepTime<double> step;
   Duration<> micro;       // one micro-step
+  double batch = 1;       // samples of it; both of the workers that the step waits for
   double log_step = 0;    // ln(s)
   double sync_share = 0;  // exposed synchronisation and wait for the slowest, of the step
   PlanGradient log_step_gradient{};

@@ -4,7 +4,8 @@
 //   l(x) = max(0, log2 x)
 //
 //   D      standard deviation of ln(measured / predicted), beside that of parameters and steps [1]
-//   N, w   nodes and workers of the plan; g devices in use on its fullest node; b local batch
+//   N, w   nodes and workers of the plan; g devices in use on its fullest node; b local batch,
+//          each of the two where slow nodes take other samples
 //   _max   the most of the fitted runs; b_min, b_max of those of the workload
 //          l(w/w_max) grows by 3/4 of what the workload's own runs have fewer workers than others
 //   delta  kDiscrepancyPerDoubling                                                              [1]
@@ -45,7 +46,8 @@ struct PlanSize {
   int workers = 1;
   int nodes = 1;
   int devices_per_node = 1;  // in use, on the fullest node
-  int local_batch = 1;
+  int smallest_batch = 1;    // of a micro-step on one device
+  int largest_batch = 1;
 };
 
 // Doublings of a plan beyond the range, all directions together. `batches` of the workload, where
@@ -64,8 +66,8 @@ inline double DoublingsBeyond(const PlanSize& plan, const CalibratedRange& range
   add(workers + kOwnShare * std::max(0.0, own - workers));
   add(beyond(plan.devices_per_node, range.max_devices_per_node));
   if (batches) {
-    add(beyond(plan.local_batch, batches->max));
-    add(beyond(batches->min, plan.local_batch));
+    add(beyond(plan.largest_batch, batches->max));
+    add(beyond(batches->min, plan.smallest_batch));
   }
   return std::sqrt(squares);
 }
@@ -76,7 +78,8 @@ inline double Discrepancy(const PlanSize& plan, const CalibratedRange& range,
 }
 
 inline PlanSize SizeOf(const Plan& plan) {
-  return {plan.workers(), plan.nodes(), DevicesOnFullestNode(plan.placement), plan.local_batch};
+  return {plan.workers(), plan.nodes(), DevicesOnFullestNode(plan.placement), plan.smallest_batch(),
+          plan.largest_batch()};
 }
 inline double DoublingsBeyond(const Plan& plan, const CalibratedRange& range,
                               const std::optional<CalibratedRange::BatchRange>& batches) {

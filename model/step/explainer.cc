@@ -49,10 +49,11 @@ const char* LastEnd(Shard shard) {
 
 Explainer::Explainer(const StepFacts& facts, const ClusterParameters<double>& cluster,
                      const WorkloadParameters<double>& workload)
-    : facts_(facts),
+    : facts_(LaterSide(facts, cluster, workload)),
+      asked_(facts),
       cluster_(cluster),
       workload_(workload),
-      step_(EvaluateStep(facts, cluster, workload, &terms_)) {}
+      step_(EvaluateStep(facts_, cluster, workload, &terms_)) {}
 
 std::vector<ExplainedTerm> Explainer::Make() {
   const Exchange& exchange = ExchangeOf(facts_.strategy);
@@ -111,6 +112,10 @@ NamedValue Explainer::Slowdown() const {
   }
   return PlainValue("q", *cluster_.node_slowdown, "compute_slowdown");
 }
+NamedValue Explainer::Batch() const {
+  const bool of_slow = asked_.slow_share && facts_.batch == asked_.slow_share->batch;
+  return PlainValue("b", facts_.batch, of_slow ? "batch on slow nodes" : "batch");
+}
 NamedValue Explainer::LinkLatency() const {
   const LinkFacts link = *internal::ExchangeLink(facts_);
   return TimeValue("alpha_link", internal::LatencyOf(link, cluster_),
@@ -122,11 +127,11 @@ std::optional<Duration<>> Explainer::RoundTrip() const {
 }
 
 void Explainer::MicroStep() {
-  FormulaText text{"t_fixed + (t_floor^4 + (c b)^4)^(1/4)",
-                   {TimeValue("t_fixed", workload_.fixed_time(), "fixed_time"),
-                    TimeValue("t_floor", workload_.floor_time(), "floor_time"),
-                    TimeValue("c", workload_.sample_time() * Samples(1.0), "sample_time"),
-                    PlainValue("b", facts_.batch, "batch")}};
+  FormulaText text{
+      "t_fixed + (t_floor^4 + (c b)^4)^(1/4)",
+      {TimeValue("t_fixed", workload_.fixed_time(), "fixed_time"),
+       TimeValue("t_floor", workload_.floor_time(), "floor_time"),
+       TimeValue("c", workload_.sample_time() * Samples(1.0), "sample_time"), Batch()}};
   const bool shaped = facts_.compute_shape != 1;
   const double servers = internal::ServersBeside(facts_);
   const bool shared = internal::Crowding(facts_) > 0;
@@ -511,7 +516,7 @@ void Explainer::Input() {
   Add("arrival of the samples of a step", "", 15,
       {"g b a / r",
        {DevicesOfNode(),
-        PlainValue("b", facts_.batch, "batch"),
+        Batch(),
         PlainValue("a", facts_.accumulation_steps, "micro-steps"),
         {"r", facts_.input_rate->in(kSamplesPerSecond), kSamplesPerSecond.symbol,
          "samples that a node gets"}}},

@@ -95,10 +95,12 @@ class Explainer {
   FormulaText Exchanged() const;
   std::optional<Duration<>> RoundTrip() const;
   NamedValue Slowdown() const;  // where a named host has one
+  NamedValue Batch() const;
   NamedValue LinkLatency() const;
   FormulaText PathText(const PathTerms<double>& terms, const NamedValue& peers) const;
 
-  const StepFacts& facts_;
+  StepFacts facts_;  // of the workers that the step waits for
+  const StepFacts& asked_;
   const ClusterParameters<double>& cluster_;
   const WorkloadParameters<double>& workload_;
   StepTerms<double> terms_;

@@ -124,7 +124,10 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   facts.backup_workers = plan.backup_workers;
   if (plan.slow_nodes > 0) {
     facts.slow_speed = plan.slow_speed;
-    facts.slow_workers = SlowWorkers(plan);
+    facts.slow_workers = plan.slow_workers();
+    if (plan.slow_local_batch && *plan.slow_local_batch != plan.local_batch) {
+      facts.slow_share.emplace().batch = *plan.slow_local_batch;
+    }
   }
   facts.shard = plan.shard_on_nodes();
   facts.local_steps = plan.local_steps;

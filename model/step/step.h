@@ -6,6 +6,7 @@
 //   S, E_K   = whole synchronisation, end of its last bucket          model/overlap
 //   supplied = (a-1) t + t_f + t_b + kappa min(hidden, t_b) + exposed + u + o + C + wait
 //   step     = max(supplied, A)                                       model/overlap/input.h
+//   step     = max(S_f, S_s)                       where slow nodes take other samples than others
 //
 // Hops between nodes are those of model/network/hop.h, with
 //
@@ -23,6 +24,8 @@
 //   A        arrival of a step's samples at the fullest node; 0 where no rate is stated [s]
 //   phi      overlap share                                                           [1]
 //   r        share of the forward pass that is recomputed (data/record/blocks.h)     [1]
+//   S_f, S_s the step if all workers were like those on the other nodes, or like those on slow
+//            ones, each with its own samples, speed and update                       [s]
 //
 // Two nodes are special: all flows between them share one path, where a node of a longer ring has
 // two neighbours; and a ring of two has nothing to pipeline, so that the round trip adds to the
@@ -37,6 +40,12 @@
 //
 // Holds for synchronous steps of equal devices on equal nodes; unequal placements are set by their
 // fullest node. ps-async is the mean time between two updates of one worker.
+//
+// Of two kinds of workers the later one is the step: a bucket is exchanged when the last worker has
+// it, all passes of a worker are in one proportion, and its next step begins behind its own update,
+// so that one kind is last with every bucket. It is its backward pass that hides the exchange, and
+// its waits, parts and terms that are told. The wait for random stragglers is that of w workers
+// which are all like it: a little too long.
 //
 // Note that one worker without servers or beside its own, or strategy none, has no communication at
 // all; that every time falls or stays with more bandwidth and never falls with more bytes, loss,
@@ -59,6 +68,12 @@ namespace stepcast {
 template <class T>
 StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& cluster,
                          const WorkloadParameters<T>& workload, StepTerms<T>* terms = nullptr);
+
+// The facts of the workers that the step waits for, as if all were like them: `facts` themselves
+// unless slow nodes take other samples than others.
+template <class T>
+StepFacts LaterSide(const StepFacts& facts, const ClusterParameters<T>& cluster,
+                    const WorkloadParameters<T>& workload);
 
 // The fastest all-reduce for this plan's mean bucket: what strategy auto means. EvaluateStep takes
 // the algorithm and not the question.

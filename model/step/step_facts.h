@@ -2,6 +2,7 @@
 #ifndef STEPCAST_MODEL_STEP_STEP_FACTS_H_
 #define STEPCAST_MODEL_STEP_STEP_FACTS_H_
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -44,6 +45,12 @@ struct StepFacts {
   int backup_workers = 0;
   std::optional<double> slow_speed;  // of nodes that compute more slowly, where there are any
   int slow_workers = 0;              // on those
+  // What those take of a micro-step where it is not `batch`, and the profile's shape there.
+  struct SlowShare {
+    double batch = 1;
+    double compute_shape = 1;
+  };
+  std::optional<SlowShare> slow_share;
   Shard shard = Shard::kNone;
   int local_steps = 1;
   std::optional<SampleRate<>> input_rate;  // of a node, where it is stated
@@ -189,11 +196,28 @@ T Crowded(const StepFacts& facts, const T& host_contention) {
   return 1.0 + host_contention * Crowding(facts);
 }
 
+// The two sides of a step whose slow nodes take other samples: as if all workers were like those on
+// the other nodes, or like those on slow ones.
+inline StepFacts FastSide(StepFacts facts) {
+  facts.slow_speed.reset();
+  facts.slow_workers = 0;
+  facts.slow_share.reset();
+  return facts;
+}
+inline StepFacts SlowSide(StepFacts facts) {
+  facts.batch = facts.slow_share->batch;
+  facts.compute_shape = facts.slow_share->compute_shape;
+  facts.slow_workers = facts.workers;
+  facts.slow_share.reset();
+  return facts;
+}
+
 // Whether nodes that are stated to be slow are slower than the slowest of the others, as it was
-// calibrated.
+// calibrated; or there are no others.
 template <class Cluster>
 bool StatedIsSlowest(const StepFacts& facts, const Cluster& cluster) {
   if (!facts.slow_speed) return false;
+  if (facts.slow_workers == facts.workers) return true;
   return !cluster.node_slowdown || ValueOf(*cluster.node_slowdown) < 1 / *facts.slow_speed;
 }
 
@@ -212,9 +236,11 @@ double FastPace(const StepFacts& facts, const Cluster& cluster) {
   return StatedIsSlowest(facts, cluster) ? *facts.slow_speed : 1.0;
 }
 
-// Samples of a step that the fullest node takes.
+// Samples of a step that the fullest node takes, of the kind of nodes that take more.
 inline SampleCount<> SamplesOfNode(const StepFacts& facts) {
-  return Samples(facts.batch * facts.accumulation_steps * facts.devices_per_node);
+  const double batch =
+      facts.slow_share ? std::max(facts.batch, facts.slow_share->batch) : facts.batch;
+  return Samples(batch * facts.accumulation_steps * facts.devices_per_node);
 }
 
 // Time in which a worker encodes and decodes its compressed gradients.

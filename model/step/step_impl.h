@@ -193,9 +193,30 @@ StepTime<T> JoinStep(const StepFacts& facts, const StepInputs<T>& inputs, const 
   return step;
 }
 
+// The side of a step that ends later, which is the step; that of the other nodes where neither
+// does. The facts as they are where all workers take the same samples.
+template <class T, class Parts>
+StepFacts LaterSide(const StepFacts& facts, const ClusterParameters<T>& cluster,
+                    const WorkloadParameters<T>& workload, const Parts& parts) {
+  if (!facts.slow_share) return facts;
+  const auto step_of = [&](const StepFacts& side) {
+    const StepInputs<T> inputs = MakeStepInputs<T>(side, cluster, workload, parts, nullptr);
+    return ValueOf(JoinStep<T>(side, inputs, parts, nullptr).total());
+  };
+  StepFacts fast = FastSide(facts);
+  StepFacts slow = SlowSide(facts);
+  return step_of(fast) < step_of(slow) ? slow : fast;
+}
+
 }  // namespace stepcast::internal
 
 namespace stepcast {
+
+template <class T>
+StepFacts LaterSide(const StepFacts& facts, const ClusterParameters<T>& cluster,
+                    const WorkloadParameters<T>& workload) {
+  return internal::LaterSide(facts, cluster, workload, internal::ComputedParts());
+}
 
 template <class T>
 AllreduceChoice<T> EvaluateChoice(const StepFacts& facts, const ClusterParameters<T>& cluster) {
@@ -215,16 +236,22 @@ PhaseBenefit<T> EvaluateServerPhases(const StepFacts& facts, const ClusterParame
                                      const WorkloadParameters<T>& workload) {
   const internal::ServerRoutes<T> routes =
       internal::MakeServerRoutes<T>(facts, cluster, workload, internal::ComputedParts(), nullptr);
-  return CompareNetworkServices(
-      WithoutLatency(routes.paths), *facts.buckets, *facts.held_buckets,
-      internal::MicroStep(facts, cluster, workload, internal::ComputedParts()) *
-          internal::BackwardShare(facts, cluster.overlap_share()),
-      facts.server.pipelined);
+  return CompareNetworkServices(WithoutLatency(routes.paths), *facts.buckets, *facts.held_buckets,
+                                internal::MicroStep(LaterSide(facts, cluster, workload), cluster,
+                                                    workload, internal::ComputedParts()) *
+                                    internal::BackwardShare(facts, cluster.overlap_share()),
+                                facts.server.pipelined);
 }
 
 template <class T>
 StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& cluster,
                          const WorkloadParameters<T>& workload, StepTerms<T>* terms) {
+  if (facts.slow_share) {
+    const StepFacts later = LaterSide(facts, cluster, workload);
+    const StepTime<T> step = EvaluateStep(later, cluster, workload, terms);
+    if (terms != nullptr) terms->slow_is_later = later.slow_workers > 0;
+    return step;
+  }
   const internal::ComputedParts parts;
   if (terms != nullptr) *terms = {};
   return internal::JoinStep(facts, internal::MakeStepInputs(facts, cluster, workload, parts, terms),

@@ -14,11 +14,12 @@ namespace stepcast {
 // Terms on the way to a step's time, as `explain` shows them.
 template <class T>
 struct StepTerms {
-  Duration<T> micro;         // one micro-step
-  Duration<T> backward;      // its backward pass, without contention
-  Hop<T> node_hop;           // between nodes; for more than one node, or a server
-  Hop<T> device_hop;         // between devices of a node
-  PathTerms<T> node_path;    // of node_hop
+  bool slow_is_later = false;  // slow nodes, which take other samples; terms are of who is later
+  Duration<T> micro;           // one micro-step
+  Duration<T> backward;        // its backward pass, without contention
+  Hop<T> node_hop;             // between nodes; for more than one node, or a server
+  Hop<T> device_hop;           // between devices of a node
+  PathTerms<T> node_path;      // of node_hop
   PathTerms<T> server_path;  // of a server's link, or a helper's; limits are those of a connection
   SyncCost<T> cost;          // of a call of the collective; of push and pull with servers
   double passes = 1;         // such calls of a step, for each bucket

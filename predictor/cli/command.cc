@@ -380,6 +380,9 @@ std::string DescribePlan(const Plan& plan) {
   if (plan.slow_nodes > 0) {
     text += fmt::format(", {} {} at {:g} of the others' speed", plan.slow_nodes,
                         plan.slow_nodes == 1 ? "node" : "nodes", *plan.slow_speed);
+    if (plan.slow_local_batch) {
+      text += fmt::format(" with a local batch of {}", *plan.slow_local_batch);
+    }
   }
   if (plan.shard == Shard::kHybrid) {
     text += ", parameters shared out within nodes";

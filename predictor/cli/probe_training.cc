@@ -45,6 +45,10 @@ void RequireMeasurable(const WantedRun& wanted) {
   if (plan.compress.is_gathered()) {
     refuse("compress", FormatCompression(plan.compress), "none, fp16, bf16, int8, powersgd=RANK");
   }
+  if (plan.slow_local_batch) {
+    refuse("slow_local_batch", std::to_string(*plan.slow_local_batch),
+           "nothing: all workers take local_batch");
+  }
   // No network here copies or adds up.
   if (plan.server.multicast) refuse("multicast", "yes", "no");
   if (plan.server.in_network_aggregation) refuse("in_network_aggregation", "yes", "no");

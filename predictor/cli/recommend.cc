@@ -214,20 +214,22 @@ std::string Advice(const RecommendOutcome& outcome, const RecommendOptions& sear
 constexpr const char* kWhyEqualText[] = {
     "With one sample on each device there is nothing to share out by speed.",
     "Shares by speed do not fit the memory of the fast devices.",
-    "No shares by speed are quicker than equal ones."};
+    "No shares by speed are quicker than {} ones."};
 
 // What equal shares lose where some nodes are slow, and whether those help.
 std::string UnequalText(const UnequalWorkers& unequal) {
   const SharedOut& best = unequal.best();
+  const bool is_equal = unequal.equal.fast_batch == unequal.equal.slow_batch;
+  const char* const given = is_equal ? "equal" : "the given";
   std::string text =
       unequal.by_speed
           ? fmt::format(
                 "Shares by speed, micro-steps of {} samples on a fast device and {} on a slow one, "
-                "take {} a step ({}): {} the throughput of equal shares.",
+                "take {} a step ({}): {} the throughput of {} shares.",
                 best.fast_batch, best.slow_batch, FormatDuration(best.step_time),
                 FormatThroughput(best.throughput),
-                FormatFactor(best.throughput / unequal.equal.throughput))
-          : std::string(kWhyEqualText[static_cast<int>(*unequal.why_equal)]);
+                FormatFactor(best.throughput / unequal.equal.throughput), given)
+          : fmt::format(fmt::runtime(kWhyEqualText[static_cast<int>(*unequal.why_equal)]), given);
   const char* slow = unequal.slow_nodes == 1 ? "slow node" : "slow nodes";
   if (!unequal.fast_only) {
     return text +

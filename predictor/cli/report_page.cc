@@ -323,8 +323,10 @@ void AddScaling(const Fit& fit, const MeasuredWorkload& of, HtmlPage* page) {
       if (n > kMostCount / devices) break;
       Plan plan = WithPlacement(family->plan, Placement(static_cast<std::size_t>(n), devices));
       // Runs of one family have as many slow nodes.
-      plan.slow_nodes = std::min(family->plan.slow_nodes, n);
       plan.slow_speed = family->plan.slow_speed;
+      plan.local_batch = family->plan.local_batch;
+      plan.slow_local_batch = family->plan.slow_local_batch;
+      plan = WithSlowNodes(std::move(plan), std::min(family->plan.slow_nodes, n));
       if (plan.workers() == 1 && plan.servers == 0) plan = WithStrategy(plan, Strategy::kNone);
       const Prediction p = predictor.Predict(plan);
       forecast.x.push_back(n);

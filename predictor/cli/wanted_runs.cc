@@ -21,6 +21,9 @@ double HalfWidth(double log_sd) { return NinetyPercentFactor(log_sd) - 1; }
 
 std::string LaunchCommand(const Plan& plan) {
   std::string options = fmt::format("--batch-size {}", plan.local_batch);
+  if (plan.slow_local_batch) {
+    options += fmt::format(" ({} on slow nodes)", *plan.slow_local_batch);
+  }
   if (plan.accumulation_steps > 1) {
     options += fmt::format(" --accumulation-steps {}", plan.accumulation_steps);
   }

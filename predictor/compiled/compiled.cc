@@ -159,6 +159,7 @@ void CompiledState::SetShards(const Workload& network) {
 void CompiledState::SetMemory(const Predictor& predictor) {
   const auto need = [&](const Placement& placement, int accumulation, int batch) {
     Plan sized = WithPlacement(plan, placement);
+    sized.slow_local_batch.reset();
     sized.accumulation_steps = accumulation;
     sized.local_batch = batch;
     return predictor.Memory(sized);
@@ -222,7 +223,7 @@ QueryStatus CompiledState::Check(const PlanQuery& q) const {
     return QueryStatus::kBadPlacement;
   }
   const int slow = q.slow_nodes.value_or(plan.slow_nodes);
-  if (slow < 0 || slow > q.nodes || (slow > 0 && !plan.slow_speed)) {
+  if (slow < 0 || slow > MostSlowNodes(q) || (slow > 0 && !plan.slow_speed)) {
     return QueryStatus::kBadSlowNodes;
   }
   if (UsesServers(facts.strategy)) {
@@ -304,8 +305,9 @@ std::optional<QueryProblem> CompiledState::ProblemOf(const PlanQuery& q) const {
                  : beyond("local_batch", q.local_batch, of_batch);
     }
     case QueryStatus::kBadSlowNodes: {
-      if (slow < 0 || slow > q.nodes) {
-        return outside("slow_nodes", slow, 0, q.nodes, fmt::format(" of {} nodes", q.nodes));
+      if (slow < 0 || slow > MostSlowNodes(q)) {
+        return outside("slow_nodes", slow, 0, MostSlowNodes(q),
+                       fmt::format(" of {} nodes", q.nodes));
       }
       return QueryProblem{"slow_nodes", std::to_string(slow),
                           "are of no speed that the compiled plan says",
@@ -336,10 +338,21 @@ std::optional<QueryProblem> CompiledState::ProblemOf(const PlanQuery& q) const {
 
 MemoryVerdict CompiledState::Memory(const PlanQuery& q) const {
   const std::optional<DataSize<>> left = MemoryLeft(q);
-  if (q.local_batch > most_batch) return MemoryVerdict::kOutOfMemory;
+  const int batch = std::max(q.local_batch, SlowBatch(q).value_or(1));
+  if (batch > most_batch) return MemoryVerdict::kOutOfMemory;
   if (!left) return MemoryVerdict::kUnknown;
-  return activations.VerdictOf(q.local_batch, memory_available - *left, memory_available,
+  return activations.VerdictOf(batch, memory_available - *left, memory_available,
                                counts_activations);
+}
+
+int CompiledState::SlowWorkers(const PlanQuery& q) const {
+  const int slow = q.slow_nodes.value_or(plan.slow_nodes);
+  if (slow == 0) return 0;
+  // Nodes are filled from the first, and the slow ones are the last.
+  const long long fast = q.nodes - slow;
+  const long long beyond_one =
+      std::min<long long>(q.workers - q.nodes, fast * (q.devices_per_node - 1));
+  return static_cast<int>(q.workers - fast - beyond_one);
 }
 
 StepFacts CompiledState::FactsOf(const PlanQuery& q) const {
@@ -348,16 +361,11 @@ StepFacts CompiledState::FactsOf(const PlanQuery& q) const {
   f.nodes = q.nodes;
   f.shard = ShardOnNodes(plan.shard, q.nodes);
   f.devices_per_node = q.devices_per_node;
-  const int slow = q.slow_nodes.value_or(plan.slow_nodes);
-  if (slow == 0) {
-    f.slow_speed.reset();
-    f.slow_workers = 0;
-  } else {
-    // Nodes are filled from the first, and the slow ones are the last.
-    const long long fast = q.nodes - slow;
-    const long long beyond_one =
-        std::min<long long>(q.workers - q.nodes, fast * (q.devices_per_node - 1));
-    f.slow_workers = static_cast<int>(q.workers - fast - beyond_one);
+  f.slow_workers = SlowWorkers(q);
+  if (f.slow_workers == 0) f.slow_speed.reset();
+  f.slow_share.reset();
+  if (const std::optional<int> batch = SlowBatch(q); batch && *batch != q.local_batch) {
+    f.slow_share = StepFacts::SlowShare{1.0 * *batch, ShapeAt(*batch)};
   }
   f.servers = q.servers;
   f.accumulation_steps = q.accumulation_steps;
@@ -373,9 +381,16 @@ StepFacts CompiledState::FactsOf(const PlanQuery& q) const {
   return f;
 }
 
+[[gnu::noinline]] StepFacts CompiledState::LaterSideAt(const CompiledValues& at,
+                                                       const PlanQuery& query,
+                                                       const StepFacts& f) const {
+  return LaterSide<double>(f, at.cluster, at.workload, PartsOf(query, at.curve, at.rates));
+}
+
 STEPCAST_FLATTEN Duration<> CompiledState::StepTimeAt(const CompiledValues& at,
                                                       const PlanQuery& query,
                                                       const StepFacts& f) const {
+  if (f.slow_share) return StepTimeAt(at, query, LaterSideAt(at, query, f));
   const KnownParts<double> parts = PartsOf(query, at.curve, at.rates);
   return JoinStep<double>(f, MakeStepInputs<double>(f, at.cluster, at.workload, parts, nullptr),
                           parts, nullptr)

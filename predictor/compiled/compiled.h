@@ -71,11 +71,20 @@ struct CompiledState : CompiledValues {
            accumulation_steps <= kMostCount;
   }
   QueryStatus Check(const PlanQuery& query) const;
+  // Not all where the slow ones take other samples than the rest.
+  int MostSlowNodes(const PlanQuery& query) const {
+    return query.nodes - (plan.slow_local_batch ? 1 : 0);
+  }
   std::optional<QueryProblem> ProblemOf(const PlanQuery& query) const;
   std::optional<DataSize<>> MemoryLeft(const PlanQuery& query) const;
   // The functions below take a query that Check has found right.
   MemoryVerdict Memory(const PlanQuery& query) const;
   StepFacts FactsOf(const PlanQuery& query) const;
+  // Workers on slow nodes, and the samples that are stated of them.
+  int SlowWorkers(const PlanQuery& query) const;
+  std::optional<int> SlowBatch(const PlanQuery& query) const {
+    return query.slow_nodes.value_or(plan.slow_nodes) > 0 ? plan.slow_local_batch : std::nullopt;
+  }
   KnownParts<double> PartsOf(const PlanQuery& query) const { return PartsOf(query, curve, rates); }
   template <class Rate, class Curve>
   KnownParts<Rate, Curve> PartsOf(const PlanQuery& query,
@@ -89,10 +98,12 @@ struct CompiledState : CompiledValues {
   Duration<> StepTime(const PlanQuery& query) const {
     return StepTimeAt(*this, query, FactsOf(query));
   }
+  // What StepFacts LaterSide is at these values.
+  StepFacts LaterSideAt(const CompiledValues& at, const PlanQuery& query, const StepFacts& f) const;
   // At other values than those that are believed.
   Duration<> StepTimeAt(const CompiledValues& at, const PlanQuery& query, const StepFacts& f) const;
   // False where lines do not tell: asynchronous or pipelined servers, flows that start slowly, what
-  // is sharded or rare.
+  // is sharded or rare, slow nodes with other samples.
   bool MakeExchange(const PlanQuery& query, Exchange* exchange) const {
     if (!SetExchange(query, exchange)) return false;
     exchange->Close();

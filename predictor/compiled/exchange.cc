@@ -10,6 +10,7 @@
 namespace stepcast::internal {
 
 bool CompiledState::SetExchange(const PlanQuery& query, Exchange* exchange) const {
+  if (SlowBatch(query)) return false;
   const StepFacts f = FactsOf(query);
   exchange->count = 0;
   exchange->all_s = exchange->wait = 0;

@@ -385,6 +385,7 @@ namespace {
 struct Staged {
   const CompiledState& s;
   const IntervalTables& t;
+  const StepFacts& asked;  // of which those of a stage are the side that the step waits for
 
   template <bool kHeldBack>
   void ByCollective(const StepFacts& f, const StagedParts& parts, Duration<> micro,
@@ -400,8 +401,8 @@ struct Staged {
   void PredictAsynchronous(const PlanQuery& query, const StepFacts& f, Forecast* forecast) const;
   // The variance of ln(step), which is `variance` by its gradient, for the upper end of its
   // interval.
-  double Above(const PlanQuery& query, const StepFacts& f, const Gradient& gradient,
-               double variance, Duration<> step) const;
+  double Above(const PlanQuery& query, const Gradient& gradient, double variance,
+               Duration<> step) const;
   // `by_step()` and `by_compute()` are the gradients of the logarithms of the step and its compute;
   // `shown` is the part of the step that is not compute.
   template <class ByStep, class ByCompute>
@@ -508,15 +509,14 @@ template <bool kHeldBack>
   AddRoute(sync.route, by[kBandwidthLane], by[kServerBandwidthLane], by[kConnectionLane], &g);
 }
 
-[[gnu::noinline]] double Staged::Above(const PlanQuery& query, const StepFacts& f,
-                                       const Gradient& gradient, double variance,
-                                       Duration<> step) const {
-  const ColumnSet matter = ColumnsThatMatter(f, true);
+[[gnu::noinline]] double Staged::Above(const PlanQuery& query, const Gradient& gradient,
+                                       double variance, Duration<> step) const {
+  const ColumnSet matter = ColumnsThatMatter(asked, true);
   double most = 0;
   for (const TabledEnd& end : t.ends) {
     if (!matter[static_cast<std::size_t>(end.column)]) continue;
     most = std::max(
-        most, VarianceOfEnd(gradient.Dot(end.along), step, s.StepTimeAt(end.values, query, f)));
+        most, VarianceOfEnd(gradient.Dot(end.along), step, s.StepTimeAt(end.values, query, asked)));
   }
   return variance + most;
 }
@@ -525,9 +525,12 @@ template <class ByStep, class ByCompute>
 void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, Duration<> step,
                          Duration<> compute, const ByStep& by_step, const ByCompute& by_compute,
                          Duration<> shown, Forecast* forecast) const {
-  const double profile_sd = s.ProfileLogSd(query.local_batch);
+  const double profile_sd = s.ProfileLogSd(static_cast<int>(f.batch));
+  const int batch = query.local_batch;
+  const int slow_batch = asked.slow_share ? static_cast<int>(asked.slow_share->batch) : batch;
   const double discrepancy =
-      Discrepancy(PlanSize{query.workers, query.nodes, query.devices_per_node, query.local_batch},
+      Discrepancy(PlanSize{query.workers, query.nodes, query.devices_per_node,
+                           std::min(batch, slow_batch), std::max(batch, slow_batch)},
                   s.range, s.batches);
   const double beyond = profile_sd * profile_sd + discrepancy * discrepancy;
   const double scatter = s.belief.ScatterOf(f, shown / step);
@@ -546,7 +549,7 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, Duration<> 
   const double factor = NinetyPercentFactor(forecast->log_sd);
   forecast->high = step * factor;
   if (!t.ends.empty()) {
-    const double above = Above(query, f, gradient, by_parameters, step);
+    const double above = Above(query, gradient, by_parameters, step);
     forecast->high = step * NinetyPercentFactor(std::sqrt(above + others));
   }
   forecast->low = step / factor;
@@ -792,14 +795,21 @@ std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& st
 
 void PredictInterval(const CompiledState& state, const PlanQuery& query, const StepFacts& facts,
                      Forecast* forecast) {
-  const Staged staged{state, *state.intervals};
+  const auto predict = [&](const StepFacts& asked) {
+    const Staged staged{state, *state.intervals, asked};
+    if (!asked.slow_share) {
+      staged.Predict(query, asked, forecast);
+      return;
+    }
+    staged.Predict(query, state.LaterSideAt(state, query, asked), forecast);
+  };
   if (!facts.input_rate) {
-    staged.Predict(query, facts, forecast);
+    predict(facts);
     return;
   }
   StepFacts supplied = facts;
   supplied.input_rate = std::nullopt;
-  staged.Predict(query, supplied, forecast);
+  predict(supplied);
   LengthenBy(ArrivalOf(facts), state.belief.ScatterAt(0), forecast);
 }
 

@@ -117,9 +117,10 @@ std::vector<RemedyIdea> RemediesFor(const Hypothesis& hypothesis, const Predicto
       add("a hierarchical all-reduce", by_node);
     }
   }
-  if (plan.local_batch <= kMostBatch / 2 && predictor.workload().communication_only == false) {
+  if (plan.largest_batch() <= kMostBatch / 2 && predictor.workload().communication_only == false) {
     Plan larger = plan;
     larger.local_batch *= 2;
+    if (larger.slow_local_batch) *larger.slow_local_batch *= 2;
     add(fmt::format("twice the local batch: {}", larger.local_batch), larger);
   }
   if (plan.nodes() > 1 && !UsesServers(plan.strategy) && plan.servers == 0) {
@@ -210,6 +211,7 @@ std::vector<Candidate> CandidatesFor(const Complaint& complaint, const Predictor
   if (plan.local_batch > 1) {
     Plan half = plan;
     half.local_batch = plan.local_batch / 2;
+    if (half.slow_local_batch) half.slow_local_batch = std::max(1, *plan.slow_local_batch / 2);
     add(step(half), fmt::format("a step with a local batch of {}", half.local_batch),
         "the same training with half the batch");
   }

@@ -156,8 +156,11 @@ Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hy
   StepFacts facts = predictor_.Facts(plan);
   if (measurement.exchange_alone) facts.has_compute = false;
   if (measurement.synthetic_input) facts.input_rate = std::nullopt;
-  // The slowest host alone is one of the slow nodes.
-  if (measurement.slowest_of_hosts && plan_.slow_nodes > 0) facts.slow_speed = plan_.slow_speed;
+  // The slowest host alone is one of the slow nodes, unless it takes fewer samples for that.
+  if (measurement.slowest_of_hosts && plan_.slow_nodes > 0) {
+    facts.slow_speed = plan_.slow_speed;
+    facts.slow_share = predictor_.Facts(plan_).slow_share;
+  }
   PlanParameters at = ParametersAt(theta);
   ClusterParameters<double>& cluster = at.cluster;
   switch (hypothesis.cause) {
@@ -178,6 +181,7 @@ Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hy
       break;
     case Cause::kHost:
       if (measurement.slowest_of_hosts || (plan.nodes() >= plan_.nodes() && plan.workers() > 1)) {
+        facts = LaterSide(facts, cluster, at.workload);
         cluster.node_slowdown = internal::SlowdownOf(facts, cluster).value_or(1) * x;
         facts.slow_speed.reset();
       }
@@ -213,8 +217,8 @@ Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hy
       !measurement.exchange_alone) {
     // The slower of two pipelines that feed each other sets the pace.
     const auto samples = [&](const Plan& of) {
-      const double each = 1.0 * of.local_batch * of.accumulation_steps;
-      return each * (hypothesis.form == kOfAll ? of.workers() : DevicesOnFullestNode(of.placement));
+      if (hypothesis.form == kOfAll) return of.global_batch();
+      return 1.0 * of.largest_batch() * of.accumulation_steps * DevicesOnFullestNode(of.placement);
     };
     const double fed = std::log(samples(plan) / samples(plan_) * x * base_.si());
     const double share = 1 / (1 + std::exp(kInputKnee * (fed - forecast.log_value)));

@@ -21,20 +21,40 @@ struct Range {
   bool empty() const { return most < least || most_alone < least_local; }
 };
 
-Range RangeOf(const CompiledPlan& compiled, PlanQuery query, const BatchSearch& search) {
+// Samples of a step by the local batch that is chosen: of workers that take it, and of slow ones
+// that take what their plan states.
+struct StepSamples {
+  double choosing = 1;  // workers
+  double fixed = 0;     // samples of a micro-step on the others
+
+  StepSamples(const CompiledPlan& compiled, const PlanQuery& query) {
+    const int others = compiled.WorkersOfSlowBatch(query);
+    choosing = query.workers - others;
+    fixed = 1.0 * others * compiled.plan().slow_local_batch.value_or(0);
+  }
+  double Of(int local_batch, int accumulation_steps) const {
+    return (choosing * local_batch + fixed) * accumulation_steps;
+  }
+  // Fixed samples for each worker that chooses.
+  double beside() const { return fixed > 0 ? fixed / choosing : 0; }
+};
+
+Range RangeOf(const CompiledPlan& compiled, PlanQuery query, const StepSamples& samples,
+              const BatchSearch& search) {
   const auto most_local = [&](int accumulation_steps) {
     query.accumulation_steps = accumulation_steps;
     const int most = compiled.MostLocalBatch(query);
     return search.most_local_batch > 0 ? std::min(most, search.most_local_batch) : most;
   };
-  const double w = query.workers;
   Range range;
   range.least_local = std::max(1, search.least_local_batch);
   range.most_alone = most_local(1);
   range.most_accumulating = search.accumulate ? most_local(2) : 0;
-  range.least = std::max(1.0 * search.least_global_batch, w * range.least_local);
+  range.least = std::max(1.0 * search.least_global_batch, samples.Of(range.least_local, 1));
   range.most = search.most_global_batch;
-  if (range.most_accumulating < 1) range.most = std::min(range.most, w * range.most_alone);
+  if (range.most_accumulating < 1) {
+    range.most = std::min(range.most, samples.Of(range.most_alone, 1));
+  }
   return range;
 }
 
@@ -59,7 +79,8 @@ class Chooser {
       : compiled_(compiled),
         search_(search),
         query_(QueryFor(allocation)),
-        range_(RangeOf(compiled, query_, search)),
+        samples_(compiled, query_),
+        range_(RangeOf(compiled, query_, samples_, search)),
         workers_(query_.workers) {
     const Plan& plan = compiled.plan();
     const bool alone = TraitsOf(plan.strategy).asynchronous();
@@ -108,13 +129,15 @@ class Chooser {
   }
 
   void TryGrid() {
-    const double most = search_.most_global_batch / workers_;
+    const double most = search_.most_global_batch / samples_.choosing;  // and what is beside
+    const double beside = samples_.beside();
     const Plan& plan = compiled_.plan();
     const TrustedBatches trusted = search_.most_local_batch > 0
                                        ? TrustedBatches()
                                        : TrustedBatchesOf(compiled_.calibrated_batches());
-    ForEachLocalBatch(trusted, Whole(most), plan.local_batch, [&](int batch) {
-      const double intervals = std::clamp(most / batch, 1.0, 1.0 * kMostTriedAccumulation);
+    ForEachLocalBatch(trusted, Whole(most - beside), plan.local_batch, [&](int batch) {
+      const double intervals =
+          std::clamp(most / (batch + beside), 1.0, 1.0 * kMostTriedAccumulation);
       ForEachInterval(Whole(intervals), plan.accumulation_steps, [&](int a) {
         const bool own = batch == plan.local_batch && a == plan.accumulation_steps;
         Try(batch, a, own);
@@ -124,7 +147,9 @@ class Chooser {
 
   void TrySpaced(int tried) {
     if (range_.empty()) return;
-    const int least_share = Whole(std::ceil(range_.least / workers_));
+    // Shares are of a worker that chooses, with what is beside it.
+    const double beside = samples_.beside();
+    const int least_share = Whole(std::ceil(range_.least / samples_.choosing));
     const int alone =
         range_.most_accumulating > 0 ? range_.most_alone : std::numeric_limits<int>::max();
     const double ratio =
@@ -136,15 +161,15 @@ class Chooser {
       if (is_last) wanted = range_.most;
       // Else two grids of which one has the other in it would differ where a share is whole.
       const double rounded = is_last ? wanted : wanted * (1 + kRounding);
-      const int share = std::max(Whole(rounded / workers_), least_share);
+      const int share = std::max(Whole(rounded / samples_.choosing), least_share);
       wanted *= ratio;
       if (share == before) continue;
       before = share;
-      if (share <= alone) {
-        Try(share, 1);
+      if (share - beside <= alone) {
+        Try(Whole(share - beside), 1);
       } else {
-        const int steps = (share - 1) / range_.most_accumulating + 1;
-        Try(share / steps, steps);
+        const int steps = Whole(std::ceil(share / (range_.most_accumulating + beside)));
+        Try(Whole(1.0 * share / steps - beside), steps);
       }
     }
   }
@@ -155,7 +180,7 @@ class Chooser {
   }
 
   void Try(int local_batch, int accumulation_steps, bool own = false) {
-    const double batch = workers_ * local_batch * accumulation_steps;
+    const double batch = samples_.Of(local_batch, accumulation_steps);
     const bool allowed =
         batch >= range_.least && batch <= range_.most && local_batch >= range_.least_local &&
         local_batch <= (accumulation_steps > 1 ? range_.most_accumulating : range_.most_alone);
@@ -191,7 +216,7 @@ class Chooser {
   // Makes it the best if it is.
   void Consider(std::size_t i) {
     const double goodput = goodputs_[i];
-    const double best_batch = workers_ * best_.local_batch * best_.accumulation_steps;
+    const double best_batch = samples_.Of(best_.local_batch, best_.accumulation_steps);
     const bool same = batches_[i] == best_batch;
     const bool smaller = batches_[i] < best_batch;
     const bool better = same ? LeadsAtItsBatch(goodput, accumulation_steps_[i], best_.goodput,
@@ -206,7 +231,7 @@ class Chooser {
   BatchChoice Finished() const {
     BatchChoice choice = best_;
     if (choice.local_batch == 0) return choice;
-    const double batch = workers_ * choice.local_batch * choice.accumulation_steps;
+    const double batch = samples_.Of(choice.local_batch, choice.accumulation_steps);
     choice.throughput = batch * counted_ / choice.step_time_s;
     if (worth()) {
       choice.statistical_efficiency =
@@ -220,6 +245,7 @@ class Chooser {
   const CompiledPlan& compiled_;
   const BatchSearch& search_;
   PlanQuery query_;
+  StepSamples samples_;
   Range range_;
   double workers_;
   double counted_ = 1;       // share of the samples that count

@@ -48,12 +48,18 @@ Plan Scaled(const Plan& plan, int workers, int devices_per_node) {
   return scaled;
 }
 
-// The share of a fixed step, in equal micro-steps of at most the plan's batch.
+// The share of a fixed step, in micro-steps of at most the plan's samples; where slow nodes take
+// others, in the plan's proportion.
 Plan Shared(const Plan& plan, int workers, int devices_per_node, int global_batch) {
   Plan share = Scaled(plan, workers, devices_per_node);
-  const int per_worker = 1 + (global_batch - 1) / share.workers();
-  share.accumulation_steps = std::max(1, 1 + (per_worker - 1) / plan.local_batch);
-  share.local_batch = 1 + (per_worker - 1) / share.accumulation_steps;
+  const long long micro_batch = share.micro_batch();
+  share.accumulation_steps = static_cast<int>((global_batch - 1) / micro_batch + 1);
+  const long long of_all = micro_batch * share.accumulation_steps;
+  const auto share_of = [&](int batch) {
+    return static_cast<int>((1LL * global_batch * batch - 1) / of_all + 1);
+  };
+  share.local_batch = share_of(share.local_batch);
+  if (share.slow_local_batch) share.slow_local_batch = share_of(*share.slow_local_batch);
   return share;
 }
 

@@ -253,13 +253,14 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
           // Not both: what is sent of gradients that are shared out is not compressed.
           const bool both = base.compress.exists() && base.shard != Shard::kNone;
           const bool goes_together = cut.second.second && compression.second && !both;
-          const int most_batch = std::max(1, options.most_global_batch / workers);
+          // What slow nodes are stated to take is no matter of the search.
+          const int choosing = base.slow_local_batch ? workers - base.slow_workers() : workers;
+          const int most_batch = std::max(1, options.most_global_batch / choosing);
           for (const int batch :
                Or(options.local_batches, BatchCandidates(predictor, plan, most_batch))) {
             base.local_batch = batch;
-            const long long micro_step = 1LL * workers * batch;
             const int most_interval = static_cast<int>(std::clamp<long long>(
-                options.most_global_batch / micro_step, 1, kMostTriedAccumulation));
+                options.most_global_batch / base.micro_batch(), 1, kMostTriedAccumulation));
             for (const int a :
                  Or(options.accumulation_steps, AccumulationCandidates(plan, most_interval))) {
               base.accumulation_steps = a;

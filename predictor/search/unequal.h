@@ -1,18 +1,18 @@
 // What it is worth to share samples out by speed where some nodes of a plan compute more slowly.
 //
-//   S(b_f, b_s) = max( S_f(b_f), S_s(b_s) ),   w_f b_f + w_s b_s >= w b
+//   S(b_f, b_s) = max( S_f(b_f), S_s(b_s) ),   w_f b_f + w_s b_s >= M      (model/step/step.h)
 //
 //   S_f, S_s   step of workers that all compute like the fast, or the slow ones, with so many
 //              samples each                                                     [s]
 //   b_f, b_s   samples of a micro-step on a fast and on a slow device           [samples]
-//   w_f, w_s   their numbers, w in all                                          [1]
-//   b          samples of a micro-step in the plan, which has equal shares      [samples]
+//   w_f, w_s   their numbers                                                    [1]
+//   M          samples of a micro-step in the plan, of all workers              [samples]
 //
-// A synchronous step ends for all when its last worker's gradients have been exchanged, so that the
-// later of the two sides is the step. S_s rises with b_s and S_f falls with it, so that the best
-// shares lie where they cross; both are forecasts of the plan, with all that a step has besides
-// samples, so that a slow device gets less than its speed says. Whole samples: where they do not
-// come out even, some fast workers have one less. Samples of one optimizer step stay the plan's.
+// S is the step of a plan that states these shares (local_batch and slow_local_batch). S_s rises
+// with b_s and S_f falls with it, so that the best shares lie where they cross, between none and
+// equal ones; a step has more than samples, so that a slow device gets less than its speed says.
+// Whole samples: where they do not come out even, some fast workers have one less. Samples of one
+// optimizer step stay the plan's.
 //
 // Holds where the gradients of all samples count alike, which a mean over workers of unequal shares
 // has to weigh; and to the wait for random stragglers, which is that of equal workers here.
@@ -32,15 +32,16 @@ struct SharedOut {
   SampleRate<> throughput;
 };
 
-// Why no shares by speed are better than equal ones: a device has one sample to share, memory does
+// Why no shares by speed are better than the plan's: a device has one sample to share, memory does
 // not hold more on a fast one, or none are quicker.
 enum class WhyEqual { kOneSample, kMemory, kNoneQuicker };
 inline constexpr const char* kWhyEqualNames[] = {"one sample", "memory", "none quicker"};
 
 struct UnequalWorkers {
   int slow_nodes = 0;
-  SharedOut equal;                    // the plan as given
-  std::optional<SharedOut> by_speed;  // none where equal ones are best
+  // The plan as given: equal shares, or those that it states.
+  SharedOut equal;
+  std::optional<SharedOut> by_speed;  // none where those are best
   std::optional<WhyEqual> why_equal;  // then
   // The fast nodes take all; none where memory does not hold it.
   std::optional<SharedOut> fast_only;

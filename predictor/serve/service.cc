@@ -100,7 +100,10 @@ Plan PlanOf(const Plan& plan, const QueryArrays& q, std::size_t i) {
   take(q.local_batch, &one.local_batch);
   take(q.accumulation_steps, &one.accumulation_steps);
   take(q.slow_nodes, &one.slow_nodes);
-  if (one.slow_nodes == 0) one.slow_speed.reset();
+  if (one.slow_nodes == 0) {
+    one.slow_speed.reset();
+    one.slow_local_batch.reset();
+  }
   take_fact(q.bandwidth_bytes_per_s, [&](double v) { one.link.bandwidth = BytesPerSecond(v); });
   take_fact(q.rtt_s, [&](double v) { one.link.rtt = Seconds(v); });
   take_fact(q.loss_rate, [&](double v) { one.link.loss = v; });

@@ -155,6 +155,7 @@ class Plan:
         backup_workers: Optional[int] = None,
         slow_nodes: Optional[int] = None,
         slow_speed: Optional[float] = None,
+        slow_local_batch: Optional[int] = None,
         bytes_per_parameter: Optional[int] = None,
         shard: Optional[str] = None,
         local_steps: Optional[int] = None,
@@ -223,6 +224,8 @@ class Plan:
     def slow_nodes(self) -> int: ...
     @property
     def slow_speed(self) -> Optional[float]: ...
+    @property
+    def slow_local_batch(self) -> Optional[int]: ...
     @property
     def bytes_per_parameter(self) -> int: ...
     @property
