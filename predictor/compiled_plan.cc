@@ -31,7 +31,7 @@ const char* QueryStatusText(QueryStatus status) {
       "local_batch or accumulation_steps is out of range",
       "a bandwidth, round trip or loss is out of range",
       "nothing is exchanged",
-      "slow nodes are more than all, or their speed is not in the compiled plan"};
+      "slow nodes are too many, or their speed is not in the compiled plan"};
   return kTexts[static_cast<int>(status)];
 }
 

@@ -356,7 +356,7 @@ enum {
   STEPCAST_QUERY_BAD_BATCH = 3,
   STEPCAST_QUERY_BAD_LINK = 4,
   STEPCAST_QUERY_NOTHING_EXCHANGED = 5,  // a bare message between nobody
-  STEPCAST_QUERY_BAD_SLOW_NODES = 6      // more than all, or the plan says no speed of theirs
+  STEPCAST_QUERY_BAD_SLOW_NODES = 6      // too many, or the plan says no speed of theirs
 };
 const char* stepcast_query_status_text(int32_t status);  // a few words; never NULL
 

@@ -115,6 +115,49 @@ TEST_P(Recovery, PredictsLayoutsItHasNotSeen) {
   EXPECT_LT(Largest(errors), 2 * noise);
 }
 
+// Rows of mixed devices with shares by speed are as good as others: a fit to them alone, beside one
+// device by itself, forecasts workers that are all alike.
+TEST(MixedDevices, TeachWhatWorkersThatAreAlikeDo) {
+  SyntheticProblem synthetic(PlausibleTruth());
+  constexpr double kNoise = 0.03;
+  Noise noise(5);
+  std::vector<Plan> alike;
+  for (const int batch : SyntheticBatches("resnet50")) {
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      synthetic.Add("resnet50", AllreducePlan({1}, batch), kNoise * noise.Next());
+    }
+    for (const int nodes : {2, 4, 8}) {
+      Plan plan = AllreducePlan(Placement(static_cast<std::size_t>(nodes), 1), batch);
+      alike.push_back(plan);
+      plan.slow_nodes = nodes / 2;
+      plan.slow_speed = 0.4;
+      for (const int slow_batch : {std::max(1, batch / 4), batch, 2 * batch}) {
+        plan.slow_local_batch = slow_batch;
+        synthetic.Add("resnet50", plan, kNoise * noise.Next());
+      }
+    }
+  }
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  const Calibration& calibration = *outcome.cluster.calibration;
+  EXPECT_LT(calibration.residual_log_sd, 1.5 * kNoise);
+  const auto& [scope, batches] = *calibration.range.local_batch.begin();
+  EXPECT_EQ(batches.min, 1) << scope;
+  EXPECT_EQ(batches.max, 128) << scope;
+  const Predictor predictor(outcome.cluster, *FindWorkload("resnet50"), std::nullopt,
+                            kSyntheticDevice);
+  // Read as equal shares the same rows contradict each other.
+  CalibrationProblem unsaid = synthetic.problem();
+  for (auto& run : unsaid.runs) run.plan.slow_local_batch.reset();
+  const CalibrationOutcome misread = Calibrate(unsaid);
+  ASSERT_TRUE(misread.IsUsable()) << misread.message;
+  EXPECT_GT(misread.cluster.calibration->residual_log_sd, 5 * calibration.residual_log_sd);
+  for (const Plan& plan : alike) {
+    const Duration<> truth = synthetic.TrueStep("resnet50", plan);
+    EXPECT_NEAR(predictor.PredictStep(plan).total() / truth, 1, 0.06) << plan.local_batch;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Noise, Recovery,
                          ::testing::Values(NoisyCase{0.03, 1}, NoisyCase{0.045, 2},
                                            NoisyCase{0.06, 3}),

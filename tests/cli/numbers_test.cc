@@ -162,6 +162,7 @@ NumberTable OfPlan(const Plan& plan) {
   if (plan.slow_nodes > 0) {
     table["/slow_nodes"] = plan.slow_nodes;
     table["/slow_speed"] = *plan.slow_speed;
+    if (plan.slow_local_batch) table["/slow_local_batch"] = *plan.slow_local_batch;
   }
   return table;
 }
@@ -706,6 +707,21 @@ TEST(Numbers, OfSlowNodes) {
   add("/fast_only", *unequal->fast_only);
   table["/worth"] = unequal->by_speed->throughput / unequal->fast_only->throughput;
   ExpectNumbers(printed.at("shares"), table, {});
+
+  // A plan states the shares that were found.
+  const SharedOut& best = *unequal->by_speed;
+  const Json forecast = JsonOf(
+      {"predict", "--cluster", lab.file, "--workload", "vgg16", "--placement", "2-2-2-2",
+       "--strategy", "ring", "--local-batch", std::to_string(best.fast_batch), "--slow-nodes", "1",
+       "--slow-speed", "0.5", "--slow-local-batch", std::to_string(best.slow_batch)},
+      0);
+  const int samples = 6 * best.fast_batch + 2 * best.slow_batch;
+  EXPECT_EQ(forecast.at("plan").at("slow_local_batch"), best.slow_batch);
+  EXPECT_EQ(forecast.at("plan").at("global_batch"), samples);
+  const double step_time_s = forecast.at("step_time_s");
+  EXPECT_NEAR(step_time_s / best.step_time.in(kSeconds), 1, 1e-12);
+  const double throughput = forecast.at("throughput_samples_per_s");
+  EXPECT_NEAR(throughput * step_time_s / samples, 1, 1e-12);
 }
 
 TEST(Numbers, OfAnExplanation) {

@@ -499,6 +499,16 @@ TEST_F(ReportPage, RunsOfSlowNodesAreAsGoodAsOthers) {
       "resnet50,rtx_4090,1-1-1-1,0,ring,128,1,0.625,2\n");
   JsonOf({"report", "--cluster", "ufrgs-tupi", "--runs", runs, "--output", page});
   EXPECT_NE(FileContent(page).find("step time over nodes"), std::string::npos);
+  // Where the slow one alone is left, its samples are the local batch.
+  const std::string shares =
+      folder_.Write("shares.csv",
+                    "workload,device,placement,servers,strategy,local_batch,slow_nodes,slow_speed,"
+                    "slow_local_batch,step_time_s\n"
+                    "resnet50,rtx_4090,1-1,0,ring,128,1,0.625,80,1.1\n"
+                    "resnet50,rtx_4090,1-1-1,0,ring,128,1,0.625,80,1.3\n"
+                    "resnet50,rtx_4090,1-1-1-1,0,ring,128,1,0.625,80,1.5\n");
+  JsonOf({"report", "--cluster", "ufrgs-tupi", "--runs", shares, "--output", page});
+  EXPECT_NE(FileContent(page).find("step time over nodes"), std::string::npos);
 }
 
 // A run that was stopped has no step time to draw over its nodes.

@@ -342,6 +342,15 @@ TEST_F(StepsCli, WhatItCannotMeasureIsRefusedWithItsRow) {
       Run({"wanted.csv", "--hosts", "127.0.0.1,b", "--cluster", "gce-t4"});
   EXPECT_EQ(long_wait.exit_code, 2);
   EXPECT_NE(long_wait.err.find("makes a worker compute for"), std::string::npos) << long_wait.err;
+  std::ofstream(folder_.Path("wanted.csv")) << "workload,device,placement,servers,strategy,local_"
+                                               "batch,slow_nodes,slow_speed,slow_local_batch,"
+                                               "step_time_s\n"
+                                               "resnet50,t4,1-1,0,ring,8,1,0.5,4,STEP_TIME\n";
+  const ProcessResult shares = Run({"wanted.csv", "--hosts", "127.0.0.1,b", "--cluster", "gce-t4"});
+  EXPECT_EQ(shares.exit_code, 2);
+  EXPECT_NE(shares.err.find("slow_local_batch: '4' is not what probe steps can measure"),
+            std::string::npos)
+      << shares.err;
   for (const char* column : {"multicast", "in_network_aggregation"}) {
     std::ofstream(folder_.Path("wanted.csv"))
         << "workload,device,placement,servers,strategy,local_batch," << column

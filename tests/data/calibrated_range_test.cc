@@ -39,6 +39,24 @@ TEST(CalibratedRange, GrowsByEachRun) {
 }
 
 // Whichever of the two is the larger, and of a workload that only one knows.
+TEST(CalibratedRange, HasTheSamplesOfSlowNodesToo) {
+  Plan plan;
+  plan.placement = {1, 1};
+  plan.strategy = Strategy::kRing;
+  plan.local_batch = 48;
+  plan.slow_nodes = 1;
+  plan.slow_speed = 0.5;
+  plan.slow_local_batch = 20;
+  CalibratedRange range;
+  range.Include({}, plan, "mine");
+  EXPECT_EQ(range.BatchesOf("mine")->min, 20);
+  EXPECT_EQ(range.BatchesOf("mine")->max, 48);
+  plan.slow_local_batch = 70;
+  range.Include({}, plan, "mine");
+  EXPECT_EQ(range.BatchesOf("mine")->min, 20);
+  EXPECT_EQ(range.BatchesOf("mine")->max, 70);
+}
+
 TEST(CalibratedRange, GrowsByAnother) {
   const CalibratedRange small = RangeOf(2, 32);
   CalibratedRange large = RangeOf(8, 64);

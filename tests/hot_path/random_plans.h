@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/record/link_path.h"
 #include "data/workloads/catalog.h"
@@ -258,6 +259,8 @@ inline PlanQuery RandomQuery(const Plan& plan, Random* random) {
   PlanQuery query;
   const bool huge = random->Chance(0.02);
   query.nodes = plan.hosts.empty() ? random->LogWhole(1, huge ? 5000 : 64) : plan.nodes();
+  // Not all nodes are slow where the slow ones take samples of their own.
+  if (plan.slow_local_batch) query.nodes = std::max(query.nodes, plan.slow_nodes + 1);
   query.devices_per_node = random->Pick({1, 1, 2, 4, 8});
   const int least = query.nodes + query.devices_per_node - 1;
   const int most = query.nodes * query.devices_per_node;
@@ -331,6 +334,10 @@ inline RandomCase MakeRandomCase(Strategy strategy, std::uint64_t seed, int most
   PlanQuery query = RandomQuery(plan, &random);
   while (made.workload.communication_only && query.workers == 1) query = RandomQuery(plan, &random);
   plan = PlanOf(plan, query);
+  if (0 < plan.slow_nodes && plan.slow_nodes < plan.nodes() &&
+      Allows(GoesWith::kSynchronous, TraitsOf(strategy)) && Random(seed + 3).Chance(0.7)) {
+    plan.slow_local_batch = Random(seed + 4).LogWhole(1, 2048);
+  }
   if (random.Chance(0.4)) plan.link = RandomLink(&random, 0.4);
   if (TraitsOf(strategy).may_have_servers() && random.Chance(0.4)) {
     plan.server_link = RandomLink(&random, 0.4);

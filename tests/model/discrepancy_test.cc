@@ -64,6 +64,22 @@ TEST(Discrepancy, TheFullestNodeCounts) {
   EXPECT_NEAR(DoublingsBeyond(plan, Measured(), kBatches), 1, 1e-12);
 }
 
+// Where slow nodes take other samples, either may be beyond the range.
+TEST(Discrepancy, BothBatchesCount) {
+  Plan plan = PlanOf(2, 1, 32);
+  plan.slow_nodes = 1;
+  plan.slow_speed = 0.5;
+  const auto doublings = [&](int fast_batch, int slow_batch) {
+    plan.local_batch = fast_batch;
+    plan.slow_local_batch = slow_batch;
+    return DoublingsBeyond(plan, Measured(), kBatches);
+  };
+  EXPECT_EQ(doublings(64, 16), 0);
+  EXPECT_NEAR(doublings(64, 8), 1, 1e-12);
+  EXPECT_NEAR(doublings(16, 128), 1, 1e-12);
+  EXPECT_NEAR(doublings(256, 8), std::sqrt(4.0 + 1), 1e-12);
+}
+
 TEST(Discrepancy, BatchesCountOnlyWhereSomeWereFitted) {
   EXPECT_EQ(Discrepancy(PlanOf(1, 1, 4096), Measured(), std::nullopt), 0);
   EXPECT_GT(Discrepancy(PlanOf(1, 1, 4096), Measured(), kBatches), 0);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -72,18 +73,37 @@ int MostLocal(const CompiledPlan& compiled, const Allocation& allocation, const 
   return search.most_local_batch > 0 ? std::min(search.most_local_batch, most) : most;
 }
 
+// Workers that take the batch that is chosen, and samples of a micro-step on slow nodes that do
+// not.
+struct Takers {
+  double choosing = 1;
+  double fixed = 0;
+
+  Takers(const CompiledPlan& compiled, const Allocation& allocation) {
+    const Plan& plan = compiled.plan();
+    const Placement placement = PlacementOf(QueryFor(allocation));
+    const int slow = plan.slow_local_batch ? plan.slow_nodes : 0;
+    const int others = std::accumulate(placement.end() - slow, placement.end(), 0);
+    choosing = allocation.workers - others;
+    fixed = 1.0 * others * plan.slow_local_batch.value_or(0);
+  }
+  double beside() const { return fixed / choosing; }
+  double Samples(double local) const { return choosing * local + fixed; }
+};
+
 // What the global batch `wanted` becomes on an allocation; none where a limit forbids it.
 std::optional<Candidate> CandidateOf(const CompiledPlan& compiled, const Allocation& allocation,
                                      const BatchSearch& search, double share) {
   const auto most_local = [&](int steps) { return MostLocal(compiled, allocation, search, steps); };
   const double w = allocation.workers;
+  const Takers takers(compiled, allocation);
   double a = 1;
-  if (share > most_local(1)) {
+  if (share - takers.beside() > most_local(1)) {
     if (!search.accumulate || most_local(2) < 1) return std::nullopt;
-    a = std::ceil(share / most_local(2));
+    a = std::ceil(share / (most_local(2) + takers.beside()));
   }
-  const double b = std::floor(share / a);
-  const double batch = b * a * w;
+  const double b = std::floor(share / a - takers.beside());
+  const double batch = takers.Samples(b) * a;
   if (b < std::max(1, search.least_local_batch) || a > kMostCount || b > kMostBatch ||
       batch < search.least_global_batch || batch > search.most_global_batch) {
     return std::nullopt;
@@ -111,12 +131,14 @@ struct Search {
 
 Search BruteForce(const CompiledPlan& compiled, const Allocation& allocation,
                   const BatchSearch& search) {
-  const double w = allocation.workers;
-  const double least = std::max(1.0 * search.least_global_batch, w * search.least_local_batch);
+  const Takers takers(compiled, allocation);
+  const double w = takers.choosing;
+  const double least =
+      std::max(1.0 * search.least_global_batch, takers.Samples(search.least_local_batch));
   double most = search.most_global_batch;
   // Without micro-steps no worker's share is larger than its batch.
   if (!search.accumulate || MostLocal(compiled, allocation, search, 2) < 1) {
-    most = std::min(most, w * MostLocal(compiled, allocation, search, 1));
+    most = std::min(most, takers.Samples(MostLocal(compiled, allocation, search, 1)));
   }
   Search found;
   if (most < least) return found;

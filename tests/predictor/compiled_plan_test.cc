@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/plan/check.h"
 #include "data/plan/limits.h"
 #include "data/record/operation_counts.h"
 #include "data/values/compression.h"
@@ -258,6 +259,18 @@ std::vector<Kind> Kinds() {
   add("ring of small buckets", Strategy::kRing).bucket = Mebibytes(0.25);
   add("ring of one bucket", Strategy::kRing).bucket = Gibibytes(10.0);
   add("ring with backup workers", Strategy::kRing).backup_workers = 2;
+  for (const Strategy strategy :
+       {Strategy::kRing, Strategy::kTree, Strategy::kHierarchical, Strategy::kPsSync}) {
+    for (const int slow_batch : {3, 24, 200}) {  // on either side of what their speed asks for
+      const std::string samples = std::to_string(slow_batch) + " samples on slow nodes";
+      Plan& plan = add(StrategyName(strategy) + (" with " + samples), strategy,
+                       UsesServers(strategy) ? 5 : 0);
+      plan.slow_nodes = 1;
+      plan.slow_speed = 0.6;
+      plan.slow_local_batch = slow_batch;
+      if (slow_batch == 24) plan.input_rate = SampleRate<>::FromSi(300);
+    }
+  }
   add("ps-sync with backup workers", Strategy::kPsSync, 2).backup_workers = 1;
   for (const Shard shard :
        {Shard::kOptimizer, Shard::kGradients, Shard::kParameters, Shard::kHybrid}) {
@@ -354,6 +367,7 @@ std::vector<PlanQuery> QueriesOf(const Plan& plan) {
   for (const auto& [workers, nodes, devices] : kPlaces) {
     if (workers <= plan.backup_workers) continue;
     if (plan.shard == Shard::kHybrid && workers < nodes * devices) continue;
+    if (plan.slow_local_batch && nodes <= plan.slow_nodes) continue;
     for (const auto& [batch, accumulation] :
          {std::pair(1, 1), std::pair(48, 1), std::pair(20, 7)}) {
       PlanQuery query;
@@ -974,6 +988,70 @@ TEST(PlanQuery, AsksForAnyNumberOfSlowNodes) {
     ASSERT_EQ(ChooseBatches(compiled, allocations, 2, one_batch, choices), 0U);
     EXPECT_LE(Apart(choices[0].step_time_s, expected_s[1]), 1e-12);
     EXPECT_LE(Apart(choices[1].step_time_s, expected_s[2]), 1e-12);
+  }
+}
+
+// Slow nodes keep the samples that their plan states, whatever batch a query asks for.
+TEST(PlanQuery, LeavesTheSamplesOfSlowNodesAsTheyAre) {
+  const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
+  for (const Strategy strategy : {Strategy::kRing, Strategy::kPsSync}) {
+    Plan plan = AllreducePlan({2, 2, 2, 1}, 32);
+    plan.strategy = strategy;
+    plan.servers = UsesServers(strategy) ? 2 : 0;
+    plan.slow_nodes = 1;
+    plan.slow_speed = 0.5;
+    plan.slow_local_batch = 20;
+    const CompiledPlan compiled(predictor, plan);
+    PlanQuery query = QueryOf(compiled.plan());
+    const std::vector<int> batches = {1, 7, 20, 32, 64, 3000};
+    const std::vector<int> steps(batches.size(), 2);
+    for (const int slow : {0, 1, 2, 3}) {
+      query.slow_nodes = slow;
+      std::vector<double> times_s(batches.size());
+      ASSERT_EQ(
+          compiled.StepTimes(query, batches.data(), steps.data(), batches.size(), times_s.data()),
+          QueryStatus::kOk);
+      for (std::size_t i = 0; i < batches.size(); ++i) {
+        Plan asked = WithSlowNodes(plan, slow);
+        asked.local_batch = batches[i];
+        asked.accumulation_steps = 2;
+        EXPECT_LE(Apart(times_s[i], predictor.PredictStep(asked).total().si()), 1e-12)
+            << slow << " slow, " << batches[i];
+      }
+    }
+    query.slow_nodes = 4;  // all of them, of which the local batch tells
+    EXPECT_EQ(compiled.Predict(query).status, QueryStatus::kBadSlowNodes);
+    EXPECT_EQ(compiled.ProblemOf(query)->allowed, "a whole number from 0 to 3 of 4 nodes");
+
+    // Six workers take what is chosen, and one 20 samples.
+    const Allocation allocation = {7, 4, 2, plan.servers, 1};
+    BatchSearch search;
+    search.least_local_batch = search.most_local_batch = 32;
+    search.accumulate = false;
+    BatchChoice choice;
+    ASSERT_EQ(ChooseBatches(compiled, &allocation, 1, search, &choice), 0U);
+    EXPECT_NEAR(choice.throughput * choice.step_time_s, 6 * 32 + 20, 1e-9);
+    search.most_global_batch = 6 * 32 + 19;
+    EXPECT_EQ(ChooseBatches(compiled, &allocation, 1, search, &choice), 1U);
+  }
+}
+
+TEST(MostLocalBatch, IsNoneWhereSlowNodesRunOutOfMemory) {
+  Plan plan = AllreducePlan({1, 1}, 8);
+  plan.slow_nodes = 1;
+  plan.slow_speed = 0.5;
+  const Predictor predictor(CalibratedCluster(PlausibleTruth()), *FindWorkload("resnet50"), T4());
+  const int most = CompiledPlan(predictor, plan).MostLocalBatch(QueryOf(plan));
+  ASSERT_GT(most, 8);
+  for (const auto& [slow_batch, expected] : {std::pair(most, most), std::pair(most + 1, 0)}) {
+    plan.slow_local_batch = slow_batch;
+    const CompiledPlan compiled(predictor, plan);
+    EXPECT_EQ(compiled.MostLocalBatch(QueryOf(plan)), expected);
+    EXPECT_EQ(compiled.Memory(QueryOf(plan)) == MemoryVerdict::kOutOfMemory, expected == 0);
+    EXPECT_EQ(predictor.Memory(plan).verdict == MemoryVerdict::kOutOfMemory, expected == 0);
+    PlanQuery without = QueryOf(plan);
+    without.slow_nodes = 0;
+    EXPECT_EQ(compiled.MostLocalBatch(without), most);
   }
 }
 

@@ -517,6 +517,21 @@ TEST(Explain, EveryOptionHasItsFormula) {
           p->slow_nodes = 1;
           p->slow_speed = 0.5;
         }}},
+      {"slow nodes that take less",
+       {Strategy::kRing,
+        [](Plan* p) {
+          p->slow_nodes = 1;
+          p->slow_speed = 0.5;
+          p->slow_local_batch = 1;
+        }}},
+      {"slow nodes that take more",
+       {Strategy::kPsSync,
+        [](Plan* p) {
+          p->slow_nodes = 1;
+          p->slow_speed = 0.5;
+          p->slow_local_batch = p->local_batch + 5;
+          p->input_rate = SampleRate<>::FromSi(1);
+        }}},
       {"slow nodes of asynchronous workers",
        {Strategy::kPsAsync,
         [](Plan* p) {

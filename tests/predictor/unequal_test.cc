@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,7 +13,11 @@
 
 #include "data/plan/check.h"
 #include "data/workloads/catalog.h"
+#include "model/step/explained_term.h"
+#include "model/step/step_terms.h"
 #include "predictor/compiled_plan.h"
+#include "predictor/explanation.h"
+#include "predictor/outlook.h"
 #include "predictor/search/limits.h"
 #include "predictor/search/recommend.h"
 #include "tests/calibrate/synthetic_runs.h"
@@ -328,6 +333,271 @@ TEST(SlowNodes, RestOnlyWhereTheOthersHoldAll) {
     parted = parted || (!fits && predictor.Memory(plan).verdict != MemoryVerdict::kOutOfMemory);
   }
   EXPECT_TRUE(parted) << "no batch tells the two apart";
+}
+
+// ---- Shares that a plan states.
+
+Plan Shared(Plan plan, int fast_batch, int slow_batch) {
+  plan.local_batch = fast_batch;
+  plan.slow_local_batch = slow_batch;
+  return plan;
+}
+
+// A plan with slow nodes on any synchronous strategy.
+Plan AnySlowed(const Predictor& predictor) {
+  const int nodes = *rc::gen::inRange(2, 7);
+  const int devices = *rc::gen::element(1, 2, 4);
+  Plan plan = RingOf(Placement(static_cast<std::size_t>(nodes), devices), 1);
+  plan.placement.back() = *rc::gen::inRange(1, devices + 1);
+  plan.strategy = *rc::gen::element(Strategy::kRing, Strategy::kTree, Strategy::kHierarchical,
+                                    Strategy::kAuto, Strategy::kBytePs, Strategy::kPsSync);
+  if (plan.strategy == Strategy::kPsSync) plan.servers = *rc::gen::inRange(1, 4);
+  plan.overlap = *rc::gen::element(Overlap::kBuckets, Overlap::kNone, Overlap::kPNorm);
+  plan.local_batch = *rc::gen::inRange(1, 200);
+  plan.accumulation_steps = *rc::gen::inRange(1, 4);
+  plan.link.bandwidth = GigabitsPerSecond(*rc::gen::element(0.1, 1.0, 10.0, 100.0));
+  if (*rc::gen::inRange(0, 3) == 0) plan.link.rtt = Milliseconds(5.0);
+  if (*rc::gen::inRange(0, 3) == 0) {
+    plan.input_rate = SampleRate<>::FromSi(*rc::gen::element(30.0, 300.0, 3000.0));
+  }
+  plan = Slowed(plan, *rc::gen::inRange(1, nodes), *rc::gen::inRange(10, 101) / 100.0);
+  if (plan.strategy == Strategy::kAuto) {  // one algorithm, so that sides can be held together
+    predictor.Terms(plan, &plan.strategy);
+  }
+  return plan;
+}
+
+RC_GTEST_PROP(SlowShares, OfTheLocalBatchChangeNoBit, ()) {
+  const Predictor predictor = MakePredictor(*rc::gen::element("resnet50", "vgg16"), T4());
+  const Plan plan = AnySlowed(predictor);
+  const Plan stated = Shared(plan, plan.local_batch, plan.local_batch);
+  const Prediction a = predictor.Predict(plan);
+  const Prediction b = predictor.Predict(stated);
+  for (const auto& [one, other] :
+       {std::pair(a.step_time, b.step_time), std::pair(a.low, b.low), std::pair(a.high, b.high),
+        std::pair(a.p50, b.p50), std::pair(a.p95, b.p95), std::pair(a.p99, b.p99),
+        std::pair(a.breakdown.forward, b.breakdown.forward),
+        std::pair(a.breakdown.exposed_transfer, b.breakdown.exposed_transfer),
+        std::pair(a.breakdown.straggler_wait, b.breakdown.straggler_wait)}) {
+    RC_ASSERT(one == other);
+  }
+  RC_ASSERT(a.throughput == b.throughput);
+  RC_ASSERT(a.memory.total == b.memory.total);
+  RC_ASSERT(a.flags == b.flags);
+  RC_ASSERT(plan.global_batch() == stated.global_batch());
+  const CompiledPlan one(predictor, plan);
+  const CompiledPlan other(predictor, stated);
+  RC_ASSERT(one.Predict(QueryOf(plan)).high == other.Predict(QueryOf(stated)).high);
+  LimitsOptions options;
+  options.most_workers = 16;
+  RC_ASSERT(FindScalingLimits(predictor, plan, 2, options).strong_best_step ==
+            FindScalingLimits(predictor, stated, 2, options).strong_best_step);
+}
+
+// The step is the later of two steps that need no such plan.
+RC_GTEST_PROP(SlowShares, MakeTheLaterOfTwoSteps, ()) {
+  const Predictor predictor = MakePredictor(*rc::gen::element("resnet50", "vgg16"));
+  const Plan plan = AnySlowed(predictor);
+  const int slow_batch = *rc::gen::inRange(1, 200);
+  RC_PRE(slow_batch != plan.local_batch);
+  Plan fast = plan;
+  fast.slow_nodes = 0;
+  fast.slow_speed.reset();
+  Plan slow = plan;
+  slow.local_batch = slow_batch;
+  const Plan shared = Shared(plan, plan.local_batch, slow_batch);
+  const StepTime<double> of_fast = predictor.PredictStep(fast);
+  const StepTime<double> of_slow = predictor.PredictStep(slow);
+  const bool slow_is_later = of_fast.total() < of_slow.total();
+  const StepTime<double>& later = slow_is_later ? of_slow : of_fast;
+  const StepTime<double> step = predictor.PredictStep(shared);
+  RC_ASSERT(step.total() == later.total());
+  RC_ASSERT(step.backward == later.backward);
+  RC_ASSERT(step.update == later.update);
+  RC_ASSERT(step.exposed_transfer == later.exposed_transfer);
+  RC_ASSERT(step.straggler_wait == later.straggler_wait);
+  const int slow_workers = shared.slow_workers();
+  const int samples =
+      ((plan.workers() - slow_workers) * plan.local_batch + slow_workers * slow_batch) *
+      plan.accumulation_steps;
+  RC_ASSERT(shared.global_batch() == samples);
+  const Prediction prediction = predictor.Predict(shared);
+  RC_ASSERT(std::abs(prediction.throughput.si() * step.total().si() / samples - 1) < 1e-12);
+  RC_ASSERT(predictor.Terms(shared).slow_is_later == slow_is_later);
+}
+
+// By hand: 40 samples at the full speed take 12 ms + (25^4 + 200^4)^(1/4) ms, and as many take
+// twice that on a slow node. A slow node with 10 samples is earlier than the others, with 25 it is
+// not.
+TEST(SlowShares, SetThePaceByTheLaterKind) {
+  const Predictor predictor = MakePredictor();
+  const Plan plan = Slowed(RingOf({1, 1, 1, 1}, 40), 1, 0.5);
+  const auto curve_ms = [](double samples) {
+    return 12 + std::pow(std::pow(25, 4) + std::pow(5 * samples, 4), 0.25);
+  };
+  const auto micro_ms = [&](int slow_batch) {
+    return predictor.Terms(Shared(plan, 40, slow_batch)).micro.in(kMilliseconds);
+  };
+  EXPECT_NEAR(micro_ms(10), curve_ms(40), 1e-9);
+  EXPECT_NEAR(micro_ms(40), 2 * curve_ms(40), 1e-9);
+  EXPECT_NEAR(micro_ms(25), 2 * curve_ms(25), 1e-9);
+  // The update of a slow node takes twice as long, too.
+  EXPECT_NEAR(predictor.PredictStep(Shared(plan, 40, 10)).update.in(kMilliseconds), 2, 1e-9);
+  EXPECT_NEAR(predictor.PredictStep(Shared(plan, 40, 25)).update.in(kMilliseconds), 4, 1e-9);
+}
+
+TEST(SlowShares, CountInAllThatCountsSamples) {
+  const Predictor predictor = MakePredictor("resnet50", T4());
+  const Plan plan = Slowed(RingOf({2, 2, 1}, 60), 1, 0.4);
+  const Plan shared = Shared(plan, 60, 25);
+  EXPECT_EQ(shared.slow_workers(), 1);
+  EXPECT_EQ(shared.micro_batch(), 4 * 60 + 25);
+  EXPECT_EQ(shared.smallest_batch(), 25);
+  EXPECT_EQ(shared.largest_batch(), 60);
+  const Prediction p = predictor.Predict(shared);
+  const Cluster cluster = CalibratedCluster(PlausibleTruth());
+  OutlookOptions options;
+  options.noise_scale = Samples(100.0);
+  options.known_batch = Samples(32.0);
+  const JobOutlook job = MakeOutlook(p, shared, cluster, std::nullopt, options);
+  EXPECT_EQ(job.update_batch.in(kSamples), 265);
+  EXPECT_NEAR(*job.efficiency, (32.0 + 100) / (265 + 100), 1e-12);
+  EXPECT_NEAR(job.goodput->si(), p.throughput.si() * *job.efficiency, 1e-9);
+  // Memory is that of the devices that take the most, be they the slow ones.
+  const DataSize<> of_60 = predictor.Memory(plan).total;
+  EXPECT_EQ(p.memory.total, of_60);
+  Plan plain = plan;
+  plain.local_batch = 80;
+  EXPECT_EQ(predictor.Memory(Shared(plan, 60, 80)).total, predictor.Memory(plain).total);
+  // Runs were fitted at 8 to 64 samples.
+  const auto says = [&](int fast_batch, int slow_batch, const char* flag) {
+    const std::vector<std::string> flags =
+        predictor.Predict(Shared(plan, fast_batch, slow_batch)).flags;
+    return std::any_of(flags.begin(), flags.end(),
+                       [&](const std::string& its) { return its.find(flag) != std::string::npos; });
+  };
+  EXPECT_FALSE(says(60, 8, "calibrated range: local batch"));
+  EXPECT_TRUE(says(60, 4, "calibrated range: local batch 4, fitted from 8 to 64"));
+  EXPECT_TRUE(says(70, 20, "calibrated range: local batch 70, fitted from 8 to 64"));
+  EXPECT_GT(predictor.Predict(Shared(plan, 60, 4)).discrepancy_log_sd, p.discrepancy_log_sd);
+  // The node that takes more waits for more.
+  Plan fed = Shared(Slowed(RingOf({1, 1}, 10), 1, 0.9), 10, 50);
+  fed.input_rate = SampleRate<>::FromSi(10);
+  EXPECT_NEAR(predictor.PredictStep(fed).total().si(), 5, 1e-12);
+  EXPECT_NEAR(predictor.Predict(fed).step_time.si(), 5, 1e-12);
+}
+
+TEST(SlowShares, AreExplainedByWhoIsLater) {
+  const Predictor predictor = MakePredictor();
+  const Plan plan = Slowed(RingOf({1, 1, 1, 1}, 40), 1, 0.5);
+  const auto batch_of = [&](int slow_batch) {
+    for (const ExplainedTerm& term : predictor.Explain(Shared(plan, 40, slow_batch)).terms) {
+      if (term.name != "micro-step") continue;
+      for (const NamedValue& input : term.inputs) {
+        if (input.symbol == "b") return input;
+      }
+    }
+    return NamedValue();
+  };
+  EXPECT_EQ(batch_of(10).value, 40);
+  EXPECT_EQ(batch_of(10).name, "batch");
+  EXPECT_EQ(batch_of(30).value, 30);
+  EXPECT_EQ(batch_of(30).name, "batch on slow nodes");
+  const auto elasticity = [&](int slow_batch, const std::string& name) {
+    for (const ExplainedParameter& p : predictor.Explain(Shared(plan, 40, slow_batch)).parameters) {
+      if (p.value.symbol == name) return p.elasticity;
+    }
+    return 0.0;
+  };
+  EXPECT_GT(elasticity(30, "slow local batch"), 0.1);
+  EXPECT_EQ(elasticity(30, "local batch"), 0);
+  EXPECT_GT(elasticity(10, "local batch"), 0.1);
+  EXPECT_EQ(elasticity(10, "slow local batch"), 0);
+}
+
+// What was calibrated of a host is of the other nodes; what is stated is of the slow ones.
+TEST(SlowShares, OfHostsAreHeldBackEachByItsOwn) {
+  Truth truth = PlausibleTruth();
+  truth.host_slowdowns["d"] = 1.6;
+  const Predictor predictor(CalibratedCluster(truth), *FindWorkload("resnet50"), std::nullopt);
+  const Plan plan = Slowed(RingOf({1, 1, 1}, 32), 1, 0.8);
+  Plan named = Shared(plan, 32, 40);
+  named.hosts = {"d", "a", "b"};
+  const auto alone = [&](int batch) {
+    Plan one = RingOf({1, 1, 1}, batch);
+    return predictor.Terms(one).micro;
+  };
+  EXPECT_NEAR(predictor.Terms(named).micro / alone(32), 1.6, 1e-12);
+  named.slow_local_batch = 64;
+  EXPECT_NEAR(predictor.Terms(named).micro / alone(64), 1 / 0.8, 1e-12);
+}
+
+TEST(SlowShares, AreRefusedWhereTheyCannotBe) {
+  const auto error = [](const Plan& wrong) { return ErrorOf([&] { CheckPlan(wrong); }); };
+  const Plan plan = Shared(Slowed(RingOf({1, 1}, 8), 1, 0.5), 8, 4);
+  EXPECT_FALSE(error(plan));
+  EXPECT_TRUE(Says(error(Shared(RingOf({1, 1}, 8), 8, 4)), "with slow-local-batch 4"));
+  EXPECT_TRUE(
+      Says(error(Shared(Slowed(RingOf({1, 1}, 8), 2, 0.5), 8, 4)),
+           "slow-local-batch: '4' where all nodes are slow; allowed: nothing: local-batch"));
+  EXPECT_TRUE(Says(error(Shared(plan, 8, 0)), "slow-local-batch: '0' is out of range"));
+  Plan asynchronous = plan;
+  asynchronous.strategy = Strategy::kPsAsync;
+  asynchronous.servers = 1;
+  EXPECT_TRUE(Says(error(asynchronous), "with strategy ps-async; allowed: a synchronous strategy"));
+  const Predictor predictor = MakePredictor();
+  RecommendOptions options;
+  options.strategies = {Strategy::kRing, Strategy::kPsAsync};
+  EXPECT_TRUE(Says(ErrorOf([&] { Recommend(predictor, plan, 1, options); }),
+                   "'ps-async' says nothing of other samples on slow nodes, 4 of a micro-step"));
+}
+
+TEST(SlowShares, GoWithTheSlowNodes) {
+  const Plan plan = Shared(Slowed(RingOf({1, 1, 1, 2}, 8), 1, 0.5), 8, 3);
+  EXPECT_EQ(WithPlacement(plan, {1, 1, 1, 2, 1}).slow_local_batch, 3);
+  EXPECT_EQ(WithPlacement(plan, {1, 1, 1}).slow_local_batch, std::nullopt);
+  // Where they alone are left, the local batch is theirs.
+  const Plan all = WithPlacement(plan, {5});
+  EXPECT_EQ(all.slow_nodes, 1);
+  EXPECT_EQ(all.slow_local_batch, std::nullopt);
+  EXPECT_EQ(all.local_batch, 3);
+  EXPECT_FALSE(ErrorOf([&] { CheckPlan(all); }));
+  EXPECT_EQ(WithSlowNodes(plan, 2).slow_local_batch, 3);
+  EXPECT_EQ(WithSlowNodes(plan, 0).local_batch, 8);
+  EXPECT_EQ(WithSlowNodes(plan, 0).slow_speed, std::nullopt);
+}
+
+// Shares that are stated are weighed as equal ones are: the best are found, and found to be best.
+TEST(SlowShares, AreWeighedAgainstTheBest) {
+  const Predictor predictor = MakePredictor();
+  const Plan equal = Slowed(RingOf({1, 1}, 64), 1, 0.5);  // of one each, so that nothing is rounded
+  const auto best = WeighSlowNodes(predictor, equal)->by_speed;
+  ASSERT_TRUE(best);
+  const Plan stated = Shared(equal, best->fast_batch, best->slow_batch);
+  ASSERT_EQ(stated.micro_batch(), 128);
+  const auto weighed = WeighSlowNodes(predictor, stated);
+  EXPECT_EQ(weighed->equal.step_time, best->step_time);
+  EXPECT_EQ(weighed->why_equal, WhyEqual::kNoneQuicker);
+  EXPECT_EQ(predictor.PredictStep(stated).total(), best->step_time);
+  const auto bad = WeighSlowNodes(predictor, Shared(equal, 60, 68));
+  ASSERT_TRUE(bad->by_speed);
+  EXPECT_EQ(bad->by_speed->fast_batch, best->fast_batch);
+  EXPECT_EQ(bad->by_speed->slow_batch, best->slow_batch);
+  EXPECT_EQ(bad->equal.slow_batch, 68);
+  EXPECT_GT(bad->equal.step_time, best->step_time);
+}
+
+// A fixed step is shared out in the plan's proportion, as long as there are slow nodes.
+TEST(SlowShares, ShareAFixedStepInTheirProportion) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = Shared(Slowed(RingOf({1, 1, 1, 1}, 640), 1, 0.8), 640, 400);
+  plan.link.bandwidth = GigabitsPerSecond(100.0);
+  LimitsOptions options;
+  options.most_workers = 4;
+  options.strong_global_batch = 1160;  // half of a step's samples
+  const ScalingLimits limits = FindScalingLimits(predictor, plan, 1, options);
+  ASSERT_EQ(limits.strong_best_workers, 4);
+  EXPECT_EQ(limits.strong_best_step, predictor.PredictStep(Shared(plan, 320, 200)).total());
 }
 
 TEST(SlowNodes, SayWhyEqualSharesAreBest) {
