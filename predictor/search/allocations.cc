@@ -165,8 +165,8 @@ class Chooser {
       wanted *= ratio;
       if (share == before) continue;
       before = share;
-      if (share - beside <= alone) {
-        Try(Whole(share - beside), 1);
+      if (const int local = Whole(share - beside); local <= alone) {
+        Try(local, 1);
       } else {
         const int steps = Whole(std::ceil(share / (range_.most_accumulating + beside)));
         Try(Whole(1.0 * share / steps - beside), steps);

@@ -98,7 +98,7 @@ std::optional<Candidate> CandidateOf(const CompiledPlan& compiled, const Allocat
   const double w = allocation.workers;
   const Takers takers(compiled, allocation);
   double a = 1;
-  if (share - takers.beside() > most_local(1)) {
+  if (std::floor(share - takers.beside()) > most_local(1)) {
     if (!search.accumulate || most_local(2) < 1) return std::nullopt;
     a = std::ceil(share / (most_local(2) + takers.beside()));
   }

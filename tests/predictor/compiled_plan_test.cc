@@ -193,11 +193,11 @@ std::string Compare(const Predictor& predictor, const CompiledPlan& compiled,
   compare("high", forecast.high.si(), expected.high.si(), 1e-9, &apart->staged);
   Plan supplied = plan;
   supplied.input_rate = std::nullopt;
-  std::optional<Interval> central = CentralInterval(
-      predictor, supplied, plan.input_rate ? predictor.Predict(supplied) : expected);
+  const Prediction without_input = plan.input_rate ? predictor.Predict(supplied) : expected;
+  std::optional<Interval> central = CentralInterval(predictor, supplied, without_input);
   if (central && plan.input_rate) {
     // The bounds of the larger of two times are the larger bounds.
-    const double rest = expected.breakdown.supplied().si();
+    const double rest = without_input.step_time.si();
     const double arrival = internal::ArrivalOf(predictor.Facts(plan)).si();
     const double factor = std::exp(kNinetyPercent * predictor.belief().ScatterAt(0));
     const double high =
