@@ -26,7 +26,6 @@
 #include "data/values/workload_scope.h"
 #include "model/compute/device_sheet.h"
 #include "model/compute/profiled_compute.h"
-#include "model/exchange/sharding.h"
 #include "model/memory/fitted.h"
 #include "model/memory/memory.h"
 #include "model/network/sharing.h"
@@ -36,6 +35,7 @@
 #include "model/step/discrepancy.h"
 #include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
+#include "model/step/workload_counts.h"
 #include "model/sync/idleness.h"
 #include "predictor/active.h"
 #include "predictor/arrival.h"
@@ -112,8 +112,8 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
       profile_(std::move(profile)),
       belief_(std::make_shared<const Belief>(cluster_, workload_, facts, device_, profile_.get())),
       compute_source_(SourceOf(belief_->compute())),
+      counts_(std::make_shared<const WorkloadCounts>(workload_)),
       gradients_(std::make_shared<const GradientOrder>(workload_)),
-      shards_(std::make_shared<const ShardsOfPlans>()),
       default_buckets_(
           std::make_shared<const std::vector<Bucket>>(gradients_->Cut(kDefaultBucket))),
       server_buckets_(std::make_shared<const std::vector<Bucket>>(gradients_->Cut(kServerBucket))) {
@@ -162,7 +162,7 @@ StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* 
     buckets = std::make_shared<const std::vector<Bucket>>(gradients_->MessagesOf(plan));
   }
   StepFacts facts =
-      MakeStepFacts(cluster_, plan, workload_, buckets, memory_bandwidth_, shards_.get());
+      MakeStepFacts(cluster_, plan, workload_, buckets, memory_bandwidth_, counts_.get());
   if (profile_) {
     facts.compute_shape = profile_->ShapeAt(plan.local_batch);
     if (auto& share = facts.slow_share) share->compute_shape = profile_->ShapeAt(share->batch);

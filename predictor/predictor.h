@@ -32,8 +32,8 @@ class GradientOrder;
 struct PlanAnswer;
 class ProfiledCompute;
 struct ProfiledSum;
-class ShardsOfPlans;
 struct StepFacts;
+struct WorkloadCounts;
 template <class T>
 struct StepTerms;
 
@@ -114,8 +114,8 @@ class Predictor {
   std::optional<CalibratedRange::BatchRange> calibrated_batches_;
   std::vector<std::size_t> slowdowns_;  // of hosts, among the calibration's parameters
   std::shared_ptr<const Activations> activations_;
+  std::shared_ptr<const WorkloadCounts> counts_;
   std::shared_ptr<const GradientOrder> gradients_;
-  std::shared_ptr<const ShardsOfPlans> shards_;
   std::shared_ptr<const std::vector<Bucket>> default_buckets_;  // of collectives
   std::shared_ptr<const std::vector<Bucket>> server_buckets_;   // of parameter servers
 };

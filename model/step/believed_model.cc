@@ -11,7 +11,8 @@ BelievedModel::BelievedModel(const Cluster& cluster, const Workload& workload,
       workload_(workload),
       device_(DeviceName(cluster, facts, device)),
       memory_bandwidth_(facts ? facts->memory_bandwidth : std::nullopt),
-      belief_(cluster, workload, facts, device_) {
+      belief_(cluster, workload, facts, device_),
+      counts_(std::make_shared<const WorkloadCounts>(workload_)) {
   cluster_.calibration.reset();  // all that is needed of it is the belief
 }
 
@@ -35,7 +36,7 @@ std::shared_ptr<const std::vector<Bucket>> BelievedModel::BucketsOf(const Plan& 
 
 StepFacts BelievedModel::Facts(const Plan& plan) const {
   StepFacts facts =
-      MakeStepFacts(cluster_, plan, workload_, BucketsOf(plan), memory_bandwidth_, shards_.get());
+      MakeStepFacts(cluster_, plan, workload_, BucketsOf(plan), memory_bandwidth_, counts_.get());
   if (TraitsOf(facts.strategy).to_be_chosen) facts.strategy = Strategy::kAllreduce;
   return facts;
 }

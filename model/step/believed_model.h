@@ -12,9 +12,9 @@
 
 #include "data/record/machine.h"
 #include "data/record/workload.h"
-#include "model/exchange/sharding.h"
 #include "model/step/belief.h"
 #include "model/step/step.h"
+#include "model/step/workload_counts.h"
 
 namespace stepcast {
 
@@ -52,7 +52,7 @@ class BelievedModel {
   std::optional<DataRate<>> memory_bandwidth_;  // of the device, where it is known
   Belief belief_;
   mutable BucketsOfPlans buckets_;
-  std::shared_ptr<const ShardsOfPlans> shards_ = std::make_shared<const ShardsOfPlans>();
+  std::shared_ptr<const WorkloadCounts> counts_;
 };
 
 // Throws InputError where nothing tells the compute time and nobody knows the device: it has no

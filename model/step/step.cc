@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "data/plan/check.h"
-#include "data/record/blocks.h"
 #include "data/record/input_error.h"
 #include "data/record/link_path.h"
 #include "data/record/machine.h"
-#include "model/exchange/sharding.h"
+#include "model/step/workload_counts.h"
 
 namespace stepcast {
 
@@ -109,7 +108,9 @@ void RequireSwitches(const LinkFacts& link) {
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
                         const std::shared_ptr<const std::vector<Bucket>>& buckets,
                         const std::optional<DataRate<>>& memory_bandwidth,
-                        const ShardsOfPlans* shards) {
+                        const WorkloadCounts* counts) {
+  std::optional<WorkloadCounts> own;
+  const WorkloadCounts& counted = counts != nullptr ? *counts : own.emplace(workload);
   StepFacts facts;
   facts.workers = plan.workers();
   facts.nodes = plan.nodes();
@@ -142,7 +143,7 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
                      "gradients that it encodes and decodes in a second, like \"20 GB/s\"");
   }
   facts.has_compute = !workload.communication_only;
-  facts.recomputed = RecomputedShare(workload);
+  facts.recomputed = counted.recomputed;
   facts.gradient = SentBytes(workload, plan, *buckets);
   facts.server = plan.server;
   if (workload.communication_only && internal::Alone(facts)) {
@@ -153,10 +154,8 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   facts.buckets = Scaled(buckets, plan.exchanged_share());
   if (UsesServers(plan.strategy)) {
     const bool has_phases = TraitsOf(plan.strategy).has_phases();
-    const ShardsOfPlans none;
     const TensorShards::Held held =
-        (shards != nullptr ? *shards : none)
-            .Of(workload, plan, has_phases && plan.servers > 1 ? buckets : nullptr);
+        counted.shards.Of(workload, plan, has_phases && plan.servers > 1 ? buckets : nullptr);
     facts.server_share = held.share;
     facts.tensors = std::max(1.0, static_cast<double>(workload.tensor_count()));
     if (has_phases) {

@@ -26,10 +26,10 @@ namespace stepcast {
 // and repeats of one differ by 8 to 20 %.
 inline constexpr double kLossScatter = 0.12;
 
-class ShardsOfPlans;
 struct Bucket;
 struct Cluster;
 struct Workload;
+struct WorkloadCounts;
 
 // Everything about a plan that is counted rather than fitted, resolved once.
 struct StepFacts {
@@ -88,12 +88,12 @@ LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan);
 // The plan on the cluster, with the buckets of its gradients in float32. Loss where no round trip
 // is stated meets the latency of the link alone, which is a parameter. Throws InputError for a bare
 // message that nobody exchanges: a step of no time at all; and for compressed gradients where
-// neither the plan nor `memory_bandwidth`, the device's, tells how long coding takes. `shards`
-// remembers what the servers of other plans of the workload held.
+// neither the plan nor `memory_bandwidth`, the device's, tells how long coding takes. `counts` are
+// the workload's, made here where nobody keeps them for its next plan.
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
                         const std::shared_ptr<const std::vector<Bucket>>& buckets,
                         const std::optional<DataRate<>>& memory_bandwidth = std::nullopt,
-                        const ShardsOfPlans* shards = nullptr);
+                        const WorkloadCounts* counts = nullptr);
 
 namespace internal {
 
