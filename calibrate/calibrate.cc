@@ -178,7 +178,7 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
     if (problem.workloads.at(run.workload).communication_only) {
       c.range.IncludeMessage(problem.cluster, run.plan);
     } else {
-      c.range.Include(problem.cluster, run.plan, problem.ScopeOf(run));
+      c.range.Include(problem.cluster, run.plan, ScopeOf(run, problem.workloads));
     }
   }
   for (const auto& [file, runs] : files) c.sources.push_back({file, runs});
@@ -186,10 +186,6 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
 }
 
 }  // namespace
-
-std::string CalibrationProblem::ScopeOf(const Run& run) const {
-  return WorkloadScope(workloads.at(run.workload), run.device);
-}
 
 CalibrationOutcome Calibrate(const CalibrationProblem& problem, const CalibrationOptions& options) {
   CalibrationOutcome outcome;

@@ -42,9 +42,6 @@ struct CalibrationProblem {
   std::map<std::string, Workload> workloads;   // by the name in the runs; every one of them
   std::map<std::string, Device> devices;       // by the name in the runs; those that are known
   std::vector<ParameterStatement> statements;  // values fixed and priors given by hand
-
-  // Of what is fitted of the run's workload.
-  std::string ScopeOf(const Run& run) const;
 };
 
 // Scatter of the mean step of one run around the model: 6 % on public traces, where repeats of a

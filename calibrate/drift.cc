@@ -194,10 +194,7 @@ class DriftCheck {
                        [&](const CheckedPlan& plan) { return DependsOn(plan, candidate); });
   }
 
-  std::string ScopeOf(const Run& run) const {
-    return WorkloadScope(problem_.workloads.at(run.workload), run.device);
-  }
-  Checked& Of(const Run& run) { return checked_[index_.at(ScopeOf(run))]; }
+  Checked& Of(const Run& run) { return checked_[index_.at(ScopeOf(run, problem_.workloads))]; }
   PlanState Answer(const CheckedPlan& plan, const std::vector<double>& values) const;
   bool DependsOn(const CheckedPlan& plan, int variable) const;
   bool DependsOn(const CheckedPlan& plan, const ShiftCandidate& candidate) const;
@@ -262,7 +259,7 @@ void DriftCheck::AddVariables() {
       throw InputError({run.place.file, run.place.line, "workload"}, run.workload,
                        "is not a known workload");
     }
-    const std::string scope = ScopeOf(run);
+    const std::string scope = ScopeOf(run, problem_.workloads);
     if (index_.count(scope) > 0) continue;
     const auto device = problem_.devices.find(run.device);
     std::optional<Device> facts;

@@ -118,7 +118,7 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
   std::map<std::string, const Run*> first_of;
   std::map<std::string, int> smallest_batch;
   for (const Run& run : runs) {
-    const std::string scope = WorkloadScope(workloads.at(run.workload), run.device);
+    const std::string scope = ScopeOf(run, workloads);
     first_of.try_emplace(scope, &run);
     int& smallest = smallest_batch.try_emplace(scope, run.plan.smallest_batch()).first->second;
     smallest = std::min(smallest, run.plan.smallest_batch());

@@ -17,6 +17,7 @@
 #include "data/plan/check.h"
 #include "data/plan/key.h"
 #include "data/record/link_path.h"
+#include "data/values/workload_scope.h"
 #include "model/step/believed_model.h"
 #include "model/step/plan_key.h"
 #include "model/step/step_facts.h"
@@ -192,7 +193,7 @@ std::map<std::string, Scatter> ScatterWithoutContradictions(const CalibrationPro
                                                             std::vector<Experiment>* experiments) {
   const auto scope_of = [&](const Experiment& experiment) {
     const Run& run = problem.runs[experiment.runs.front()];
-    return problem.ScopeOf(run);
+    return ScopeOf(run, problem.workloads);
   };
   std::map<std::string, std::vector<ScatterRow>> rows;
   for (const Experiment& experiment : *experiments) {
@@ -602,7 +603,7 @@ std::vector<RowOff> FindRowsOff(const CalibrationProblem& problem,
       candidate.severity = std::abs(log_ratio);
       candidate.sync_share = SyncShareOf(problem, models, &experiment);
       const Run& run = problem.runs[i];
-      const std::string scope = problem.ScopeOf(run);
+      const std::string scope = ScopeOf(run, problem.workloads);
       candidate.scatter = ScatterAt(*outcome.cluster.calibration, scope, candidate.sync_share);
       const auto other = cleared.find(scope);
       if (other != cleared.end()) {
@@ -625,8 +626,8 @@ std::vector<RowOff> FindRowsOff(const CalibrationProblem& problem,
     candidate.run = i;
     candidate.log_ratio = candidate.severity = log_ratio;
     candidate.sync_share = models->Of(run).Evaluate(run.plan).sync_share;
-    candidate.scatter =
-        ScatterAt(*outcome.cluster.calibration, problem.ScopeOf(run), candidate.sync_share);
+    candidate.scatter = ScatterAt(*outcome.cluster.calibration, ScopeOf(run, problem.workloads),
+                                  candidate.sync_share);
     if (log_ratio > LeastSuspicious(candidate.scatter)) candidates.push_back(candidate);
   }
   std::sort(candidates.begin(), candidates.end(), [](const RowOff& a, const RowOff& b) {

@@ -26,6 +26,10 @@ std::string WorkloadScope(const Workload& workload, const std::string& device) {
   return kWorkloadScopePrefix + DescribeWorkload(workload) + kOn + device;
 }
 
+std::string ScopeOf(const Run& run, const std::map<std::string, Workload>& workloads) {
+  return WorkloadScope(workloads.at(run.workload), run.device);
+}
+
 bool IsOfWorkload(std::string_view scope, std::string_view name) {
   if (!scope.starts_with(kWorkloadScopePrefix)) return false;
   scope.remove_prefix(std::string_view(kWorkloadScopePrefix).size());

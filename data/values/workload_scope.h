@@ -4,11 +4,13 @@
 #define STEPCAST_DATA_VALUES_WORKLOAD_SCOPE_H_
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "data/record/calibration.h"
+#include "data/record/run.h"
 #include "data/record/workload.h"
 #include "data/values/training_facts.h"
 
@@ -16,6 +18,8 @@ namespace stepcast {
 
 // "workload gpt2 (fp16, adam) on rtx_4090"; up to the device's name where that is empty.
 std::string WorkloadScope(const Workload& workload, const std::string& device);
+// That of a run, whose workload is one of `workloads`, which are by the names that runs have.
+std::string ScopeOf(const Run& run, const std::map<std::string, Workload>& workloads);
 
 // Whether a scope is of the workload of that name, however it was trained and wherever.
 bool IsOfWorkload(std::string_view scope, std::string_view name);

@@ -16,6 +16,7 @@
 #include "data/record/host_texts.h"
 #include "data/values/device_name.h"
 #include "data/values/names.h"
+#include "data/values/workload_scope.h"
 #include "model/statistics/normal.h"
 #include "model/step/believed_model.h"
 #include "model/step/parameters.h"
@@ -51,7 +52,7 @@ std::vector<MeasuredWorkload> MeasuredWorkloads(const CalibrationProblem& proble
   std::vector<MeasuredWorkload> measured;
   std::set<std::string> seen;
   for (const Run& run : problem.runs) {
-    const std::string scope = problem.ScopeOf(run);
+    const std::string scope = ScopeOf(run, problem.workloads);
     if (run.stopped || problem.workloads.at(run.workload).communication_only ||
         !seen.insert(scope).second) {
       continue;

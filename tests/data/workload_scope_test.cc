@@ -41,6 +41,15 @@ TEST(WorkloadScope, SaysHowItIsTrainedWhereThatIsNotTheDefault) {
   EXPECT_EQ(WorkloadScope(recomputed, "t4"), "workload gpt2 (bf16, full recompute) on t4");
 }
 
+// Runs may name a workload otherwise than it calls itself.
+TEST(WorkloadScope, OfARunIsThatOfItsWorkloadOnItsDevice) {
+  stepcast::Run run;
+  run.workload = "ours";
+  run.device = "t4";
+  EXPECT_EQ(ScopeOf(run, {{"gpt2", Gpt2()}, {"ours", Gpt2(Precision::kBf16)}}),
+            "workload gpt2 (bf16) on t4");
+}
+
 // Else two ways of training had one scope.
 TEST(WorkloadScope, NoTwoFactsShareAWord) {
   std::set<std::string> words;
