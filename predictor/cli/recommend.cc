@@ -6,15 +6,13 @@
 #include <algorithm>
 
 #include "data/plan/bucket_words.h"
-#include "data/record/blocks.h"
-#include "data/record/fused_attention.h"
-#include "data/record/host_texts.h"
 #include "data/values/compression.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/training_facts.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/outlook.h"
+#include "predictor/cli/what_fits.h"
 #include "predictor/search/unequal.h"
 
 namespace stepcast::cli {
@@ -280,25 +278,7 @@ std::string NothingFitsText(const RecommendOutcome& outcome, const Plan& plan, c
                 : "Less is in a step with fewer workers, a smaller --try-local-batch or a smaller "
                   "--try-accumulation.\n";
   }
-  std::vector<std::string> smaller;
-  if (!search.local_batches.empty() &&
-      *std::min_element(search.local_batches.begin(), search.local_batches.end()) > 1) {
-    smaller.emplace_back("a smaller --try-local-batch");
-  }
-  if (search.shards.empty() && TraitsOf(plan.strategy).may_shard() && fewest > 1) {
-    smaller.emplace_back("--try-shard optimizer,gradients,parameters");
-  }
-  if (!HasSixteenBits(target.workload.precision)) smaller.emplace_back("--precision bf16");
-  if (target.workload.attention == AttentionForm::kPlain &&
-      CountAttentionLayers(target.workload).fusable > 0) {
-    smaller.emplace_back("--attention fused");
-  }
-  if (target.workload.recompute == Recompute::kNone && HasBlocks(target.workload)) {
-    smaller.emplace_back("--recompute full");
-  }
-  if (outcome.out_of_memory > 0 && !smaller.empty()) {
-    text += fmt::format("It takes less memory with {}.\n", ListedNames(smaller, "or"));
-  }
+  if (outcome.out_of_memory > 0) text += WhatFitsText(target, plan, search);
   return text;
 }
 

@@ -72,6 +72,66 @@ double Efficiency(const Predictor& predictor, const Plan& plan, const Prediction
   return prediction.throughput / (alone * static_cast<double>(plan.workers()));
 }
 
+// Calls visit(candidate, goes_together) for each plan to consider, and for those whose compression
+// or shares do not go with the rest.
+template <class Visit>
+void ForEachCandidate(const Predictor& predictor, const Plan& plan, int devices_per_node,
+                      const RecommendOptions& options, const Visit& visit) {
+  for (const int workers : Or(options.workers, {plan.workers()})) {
+    Plan base = plan;
+    if (workers != plan.workers()) {
+      base = WithPlacement(plan, FillNodes(workers, devices_per_node));
+      base.hosts.clear();
+    }
+    Plan placed = base;
+    for (const Strategy strategy : Or(options.strategies, {plan.strategy})) {
+      RequireKeptWith(plan, strategy);
+      const std::vector<int> servers =
+          UsesServers(strategy)        ? Or(options.servers, {std::max(1, plan.servers)})
+          : TraitsOf(strategy).helpers ? Or(options.servers, {plan.servers})
+                                       : std::vector<int>{0};
+      for (const int n : servers) {
+        placed.servers = n;
+        base = options.strategies.empty() ? placed : WithStrategy(placed, strategy);
+        if (n == 0 && plan.servers > 0) base.server_link.bandwidth.reset();  // of helpers
+        std::vector<std::optional<DataSize<>>> buckets(options.buckets.begin(),
+                                                       options.buckets.end());
+        const auto shards =
+            Judged(Or(options.shards, {base.shard}), Shard::kNone, [&](Shard shard) {
+              return (TraitsOf(strategy).may_shard() || shard == Shard::kNone) &&
+                     MayBeOn(base.placement, shard);
+            });
+        const auto compressions =
+            Judged(Or(options.compressions, {base.compress}), Compression(),
+                   [&](const Compression& one) { return MayCompress(base, one); });
+        const auto cuts = PairsOf(Or(buckets, {plan.bucket}), shards);
+        for (const auto& [cut, compression] : PairsOf(cuts, compressions)) {
+          base.bucket = cut.first;
+          base.shard = cut.second.first;
+          base.compress = compression.first;
+          // Not both: what is sent of gradients that are shared out is not compressed.
+          const bool both = base.compress.exists() && base.shard != Shard::kNone;
+          const bool goes_together = cut.second.second && compression.second && !both;
+          // What slow nodes are stated to take is no matter of the search.
+          const int choosing = base.slow_local_batch ? workers - base.slow_workers() : workers;
+          const int most_batch = std::max(1, options.most_global_batch / choosing);
+          for (const int batch :
+               Or(options.local_batches, BatchCandidates(predictor, plan, most_batch))) {
+            base.local_batch = batch;
+            const int most_interval = static_cast<int>(std::clamp<long long>(
+                options.most_global_batch / base.micro_batch(), 1, kMostTriedAccumulation));
+            for (const int a :
+                 Or(options.accumulation_steps, AccumulationCandidates(plan, most_interval))) {
+              base.accumulation_steps = a;
+              visit(base, goes_together);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 bool KnowsWorth(const RecommendOptions& options) {
   return options.objective != Objective::kThroughput && options.outlook.noise_scale &&
          options.outlook.known_batch;
@@ -218,59 +278,7 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
     feasible.push_back(std::move(r));
   };
 
-  for (const int workers : Or(options.workers, {plan.workers()})) {
-    Plan base = plan;
-    if (workers != plan.workers()) {
-      base = WithPlacement(plan, FillNodes(workers, devices_per_node));
-      base.hosts.clear();
-    }
-    Plan placed = base;
-    for (const Strategy strategy : Or(options.strategies, {plan.strategy})) {
-      RequireKeptWith(plan, strategy);
-      const std::vector<int> servers =
-          UsesServers(strategy)        ? Or(options.servers, {std::max(1, plan.servers)})
-          : TraitsOf(strategy).helpers ? Or(options.servers, {plan.servers})
-                                       : std::vector<int>{0};
-      for (const int n : servers) {
-        placed.servers = n;
-        base = options.strategies.empty() ? placed : WithStrategy(placed, strategy);
-        if (n == 0 && plan.servers > 0) base.server_link.bandwidth.reset();  // of helpers
-        std::vector<std::optional<DataSize<>>> buckets(options.buckets.begin(),
-                                                       options.buckets.end());
-        const auto shards =
-            Judged(Or(options.shards, {base.shard}), Shard::kNone, [&](Shard shard) {
-              return (TraitsOf(strategy).may_shard() || shard == Shard::kNone) &&
-                     MayBeOn(base.placement, shard);
-            });
-        const auto compressions =
-            Judged(Or(options.compressions, {base.compress}), Compression(),
-                   [&](const Compression& one) { return MayCompress(base, one); });
-        const auto cuts = PairsOf(Or(buckets, {plan.bucket}), shards);
-        for (const auto& [cut, compression] : PairsOf(cuts, compressions)) {
-          base.bucket = cut.first;
-          base.shard = cut.second.first;
-          base.compress = compression.first;
-          // Not both: what is sent of gradients that are shared out is not compressed.
-          const bool both = base.compress.exists() && base.shard != Shard::kNone;
-          const bool goes_together = cut.second.second && compression.second && !both;
-          // What slow nodes are stated to take is no matter of the search.
-          const int choosing = base.slow_local_batch ? workers - base.slow_workers() : workers;
-          const int most_batch = std::max(1, options.most_global_batch / choosing);
-          for (const int batch :
-               Or(options.local_batches, BatchCandidates(predictor, plan, most_batch))) {
-            base.local_batch = batch;
-            const int most_interval = static_cast<int>(std::clamp<long long>(
-                options.most_global_batch / base.micro_batch(), 1, kMostTriedAccumulation));
-            for (const int a :
-                 Or(options.accumulation_steps, AccumulationCandidates(plan, most_interval))) {
-              base.accumulation_steps = a;
-              consider(base, goes_together);
-            }
-          }
-        }
-      }
-    }
-  }
+  ForEachCandidate(predictor, plan, devices_per_node, options, consider);
   if (feasible.empty()) return outcome;
 
   // Options for the strategies that are tried need not go with the plan's own strategy.
@@ -339,6 +347,22 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   }
   outcome.binding = BindingConstraint(predictor, *outcome.best, fastest, devices_per_node, options);
   return outcome;
+}
+
+std::optional<Plan> FindFitting(const Predictor& predictor, const Plan& plan, int devices_per_node,
+                                const RecommendOptions& options) {
+  RecommendOptions least = options;
+  const std::vector<int>& steps = options.accumulation_steps;
+  // More need more memory, and more samples.
+  least.accumulation_steps = {steps.empty() ? 1 : *std::min_element(steps.begin(), steps.end())};
+  std::optional<Plan> found;
+  const auto consider = [&](const Plan& candidate, bool goes_together) {
+    if (found || !goes_together || candidate.global_batch() > options.most_global_batch) return;
+    CheckPlan(candidate);
+    if (predictor.Memory(candidate).verdict != MemoryVerdict::kOutOfMemory) found = candidate;
+  };
+  ForEachCandidate(predictor, plan, devices_per_node, least, consider);
+  return found;
 }
 
 std::vector<LeftOut> ReasonsLeftOut(const RecommendOutcome& outcome,

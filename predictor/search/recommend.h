@@ -102,6 +102,11 @@ bool IsUsable(const Recommendation& given, const RecommendOptions& options);
 RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int devices_per_node,
                            const RecommendOptions& options);
 
+// A plan that Recommend would consider and that the memory and the global batch allow; none where
+// there is none. Throws InputError for a plan that no model covers.
+std::optional<Plan> FindFitting(const Predictor& predictor, const Plan& plan, int devices_per_node,
+                                const RecommendOptions& options);
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_PREDICTOR_SEARCH_RECOMMEND_H_

@@ -1540,6 +1540,39 @@ TEST(Recommend, NoPlanFits) {
   EXPECT_NE(text.out.find("No plan fits"), std::string::npos);
 }
 
+// Options that make a plan fit are those with which the same search finds one: the least that is
+// shared out, and trainings that keep less, by themselves or the fewest together.
+TEST(Recommend, WhatMakesAPlanFitIsFoundByTheSearch) {
+  const auto out = [](const Words& of) { return Stepcast(Words{"recommend"} + of).out; };
+  const auto fits = [&](const Words& of) {
+    const std::string text = out(of);
+    return text.substr(std::min(text.find('\n') + 1, text.size()));
+  };
+  const auto on_nodes_of_four = [](const std::string& workload, const std::string& workers) {
+    return Words{"--cluster", "aws-g4dn-12xlarge", "--local-batch", "1", "--workload",
+                 workload,    "--workers",         workers};
+  };
+  EXPECT_EQ(fits(on_nodes_of_four("gpt2_large", "16")),
+            "A plan fits with --try-shard optimizer, --attention fused or --recompute full.\n");
+  EXPECT_EQ(fits(on_nodes_of_four("gpt2_xl", "16")), "A plan fits with --try-shard hybrid.\n");
+  // Within one node there is no other.
+  EXPECT_EQ(fits(on_nodes_of_four("gpt2_xl", "4")), "A plan fits with --try-shard parameters.\n");
+  EXPECT_EQ(
+      fits({"--device", "t4", "--workload", "gpt2_xl", "--workers", "8", "--local-batch", "1"}),
+      "A plan fits with --try-shard parameters.\n");
+  const Words opt = on_nodes_of_four("opt_1.3b", "16");
+  EXPECT_EQ(fits(opt), "A plan fits with --precision bf16 and --try-shard hybrid together.\n");
+  const Words taken = opt + Words{"--precision", "bf16"};
+  EXPECT_NE(out(taken + Words{"--try-shard", "hybrid"}).find("recommended"), std::string::npos);
+  EXPECT_EQ(out(taken + Words{"--try-shard", "gradients"}).find("recommended"), std::string::npos);
+  // Who takes several steps alone shares nothing out.
+  const std::string none =
+      "No smaller batch, no shares and no leaner training make one fit: it takes devices with more "
+      "memory, or more workers that share the model out.\n";
+  EXPECT_EQ(fits(on_nodes_of_four("gpt2_xl", "16") + Words{"--local-steps", "4"}), none);
+  EXPECT_EQ(fits({"--device", "t4", "--workload", "llama2_70b", "--local-batch", "1"}), none);
+}
+
 // Only the reasons that there are, and what would leave a plan.
 TEST(Recommend, NothingThatFitsIsToldWithWhatWouldFit) {
   const auto out = [](const Words& more) {
@@ -1549,16 +1582,7 @@ TEST(Recommend, NothingThatFitsIsToldWithWhatWouldFit) {
                        "--try-accumulation", "1"};
   EXPECT_EQ(out(large),
             "No plan fits: of 1 considered, 1 runs out of memory.\n"
-            "It takes less memory with a smaller --try-local-batch, --precision bf16, --attention "
-            "fused or --recompute full.\n");
-  EXPECT_EQ(out(large + Words{"--workers", "2", "--precision", "fp16"}),
-            "No plan fits: of 1 considered, 1 runs out of memory.\n"
-            "It takes less memory with a smaller --try-local-batch, --try-shard "
-            "optimizer,gradients,parameters, --attention fused or --recompute full.\n");
-  EXPECT_EQ(
-      out(large + Words{"--precision", "fp16", "--attention", "fused", "--recompute", "full"}),
-      "No plan fits: of 1 considered, 1 runs out of memory.\n"
-      "It takes less memory with a smaller --try-local-batch.\n");
+            "A plan fits with a smaller --try-local-batch.\n");
   const Words small = {"--local-batch", "1", "--try-local-batch", "1,2", "--try-accumulation", "2"};
   EXPECT_EQ(out(small + Words{"--workers", "16", "--most-global-batch", "8"}),
             "No plan fits: of 2 considered, 2 exceed the global batch of 8.\n"

@@ -620,6 +620,45 @@ TEST(Recommend, NothingFitsTheMemory) {
   EXPECT_EQ(outcome.out_of_memory, outcome.considered);
 }
 
+// One is found where Recommend has any to choose from.
+TEST(Recommend, APlanThatFitsIsFound) {
+  const auto finds = [](const Predictor& predictor, const Question& q) {
+    const std::optional<Plan> found = FindFitting(predictor, q.plan, kDevicesPerNode, q.options);
+    if (found) {
+      EXPECT_NE(predictor.Memory(*found).verdict, MemoryVerdict::kOutOfMemory);
+      EXPECT_LE(found->global_batch(), q.options.most_global_batch);
+    }
+    return found.has_value();
+  };
+  const auto accumulated = [](Question q) {
+    q.options.accumulation_steps = {64, 4};
+    return q;
+  };
+  int without = 0;
+  for (const DataSize<> memory : {Gibibytes(1.0), Gibibytes(2.5), Gibibytes(4.0)}) {
+    const Predictor predictor = MakePredictor(memory);
+    for (const Question& own : Questions()) {
+      for (const Question& q : {own, accumulated(own)}) {
+        SCOPED_TRACE(q.name);
+        const RecommendOutcome outcome = Recommend(predictor, q.plan, kDevicesPerNode, q.options);
+        EXPECT_EQ(finds(predictor, q), outcome.best.has_value());
+        without += outcome.best ? 0 : 1;
+      }
+    }
+  }
+  EXPECT_GT(without, 0);
+  Question small{"", AllreducePlan({4, 4}, 32), {}};
+  small.options.most_global_batch = 3;
+  EXPECT_FALSE(finds(MakePredictor(), small));
+  Question both{"", AllreducePlan({4, 4}, 32), {}};
+  both.plan.compress.method = Compressor::kFp16;
+  both.options.shards = {Shard::kParameters};
+  EXPECT_FALSE(finds(MakePredictor(), both));
+  both.options.shards = {Shard::kParameters, Shard::kNone};
+  both.plan.compress_rate = GigabytesPerSecond(20.0);
+  EXPECT_TRUE(finds(MakePredictor(), both));
+}
+
 // A row without it would answer for another plan.
 TEST(Recommend, AStrategyThatCannotCompressIsRefused) {
   const Predictor predictor = MakePredictor();
