@@ -42,6 +42,11 @@ inline constexpr Shard ShardOnNodes(Shard shard, int nodes) {
 inline constexpr bool HasNoReplica(Shard shard) {
   return shard != Shard::kNone && shard != Shard::kHybrid;
 }
+// Workers that share one model out among themselves, on nodes with so many devices each.
+inline int SharersOf(Shard shard, int workers, int devices_per_node) {
+  if (shard == Shard::kNone) return 1;
+  return shard == Shard::kHybrid ? devices_per_node : workers;
+}
 
 // What gradients are made of while they are exchanged: half as many bytes of each (fp16, bf16), a
 // quarter with a scale of the bucket (int8), only a share of them, the largest, with their places

@@ -103,9 +103,8 @@ class Allreduces final : public Exchange {
 
   MemoryShares Memory(const Plan& plan) const override {
     MemoryShares shares = Exchange::Memory(plan);
-    const bool hybrid = plan.shard_on_nodes() == Shard::kHybrid;
-    const int sharers = hybrid ? DevicesOnFullestNode(plan.placement) : plan.workers();
-    if (hybrid && sharers == 1) return shares;  // each has the whole, and gathers nothing
+    const int sharers = SharersOf(plan.shard, plan.workers(), DevicesOnFullestNode(plan.placement));
+    if (sharers == 1) return shares;  // each has the whole, and gathers nothing
     const double share = 1.0 / sharers;
     if (plan.shard >= Shard::kOptimizer) shares.optimizer = share;
     if (plan.shard >= Shard::kGradients) {

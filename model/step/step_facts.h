@@ -271,14 +271,10 @@ Duration<T> Beside(const StepFacts& facts, const Duration<T>& micro, const Durat
                                    : backward;
 }
 
-// Workers that share the model out among themselves.
-inline int Sharers(const StepFacts& facts) {
-  if (facts.shard == Shard::kNone) return 1;
-  return facts.shard == Shard::kHybrid ? facts.devices_per_node : facts.workers;
-}
-
 // Share of the optimizer's update that a worker does: of what it keeps of the optimizer's state.
-inline double UpdateShare(const StepFacts& facts) { return 1.0 / Sharers(facts); }
+inline double UpdateShare(const StepFacts& facts) {
+  return 1.0 / SharersOf(facts.shard, facts.workers, facts.devices_per_node);
+}
 
 // Share of a micro-step that is its backward pass, or of it what a synchronisation can hide behind.
 // The forward pass keeps its time where the backward pass runs the share r of it once more:

@@ -193,7 +193,7 @@ void CompiledState::SetMemory(const Predictor& predictor) {
 }
 
 std::optional<DataSize<>> CompiledState::MemoryLeft(const PlanQuery& q) const {
-  const int sharers = plan.shard == Shard::kHybrid ? q.devices_per_node : q.workers;
+  const int sharers = SharersOf(plan.shard, q.workers, q.devices_per_node);
   const Keeper keeper = q.workers <= 1 ? kAlone : sharers > 1 ? kSharers : kReplica;
   std::optional<DataSize<>> left = memory_left[keeper][q.accumulation_steps > 1];
   if (left && sharers > 2) {
