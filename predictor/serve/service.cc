@@ -99,25 +99,23 @@ Plan PlanOf(const Plan& plan, const QueryArrays& q, std::size_t i) {
   take(q.servers, &one.servers);
   take(q.local_batch, &one.local_batch);
   take(q.accumulation_steps, &one.accumulation_steps);
-  take(q.slow_nodes, &one.slow_nodes);
-  if (one.slow_nodes == 0) {
-    one.slow_speed.reset();
-    one.slow_local_batch.reset();
-  }
   take_fact(q.bandwidth_bytes_per_s, [&](double v) { one.link.bandwidth = BytesPerSecond(v); });
   take_fact(q.rtt_s, [&](double v) { one.link.rtt = Seconds(v); });
   take_fact(q.loss_rate, [&](double v) { one.link.loss = v; });
-  if (q.workers == nullptr) return one;
-  const int nodes = q.nodes[i];
-  if (nodes != plan.nodes()) one.hosts.clear();
-  one.placement.assign(static_cast<std::size_t>(nodes), 1);
-  int left = q.workers[i] - nodes;
-  for (int& devices : one.placement) {
-    const int more = std::min(left, q.devices_per_node[i] - 1);
-    devices += more;
-    left -= more;
+  if (q.workers != nullptr) {
+    const int nodes = q.nodes[i];
+    if (nodes != plan.nodes()) one.hosts.clear();
+    one.placement.assign(static_cast<std::size_t>(nodes), 1);
+    int left = q.workers[i] - nodes;
+    for (int& devices : one.placement) {
+      const int more = std::min(left, q.devices_per_node[i] - 1);
+      devices += more;
+      left -= more;
+    }
   }
-  return one;
+  int slow = plan.slow_nodes;
+  take(q.slow_nodes, &slow);
+  return WithSlowNodes(std::move(one), slow);
 }
 
 // The caveats of the queries with the least and the most of each column: whatever is outside of
