@@ -192,8 +192,9 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
   }
   if (plan.slow_local_batch) {
     const std::string batch = std::to_string(*plan.slow_local_batch);
-    if (plan.slow_nodes == 0)
+    if (plan.slow_nodes == 0) {
       refuse("slow-nodes", "0", "with slow-local-batch " + batch, "at least 1");
+    }
     if (plan.slow_nodes == plan.nodes()) {
       refuse("slow-local-batch", batch, "where all nodes are slow",
              "nothing: local-batch says what each device takes");

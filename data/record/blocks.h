@@ -39,7 +39,8 @@ namespace stepcast {
 // "h.0" of "h.0.ln_1"; empty of a layer of no block.
 std::string_view BlockOf(std::string_view layer);
 
-// For each layer the number of its block, in the order in which blocks begin; nothing of none.
+// For each layer the number of its block, in the order in which blocks begin; nothing where it is
+// of none.
 std::vector<std::optional<std::size_t>> BlocksOf(const Workload& workload);
 
 bool HasBlocks(const Workload& workload);

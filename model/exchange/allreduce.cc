@@ -158,7 +158,9 @@ class Allreduces final : public Exchange {
     const UnitExchange<double> within{
         {Times(PipelineRing(RingAllreduce(q.devices_per_node, hop), hop.alpha), 0.5)}};
     Duration<> all;
-    for (const Bucket& unit : q.buckets) all += within.half.Time(unit.bytes) * 3.0;
+    for (const Bucket& unit : q.buckets) {
+      all += within.half.Time(unit.bytes) * (2 * kGathersAndReduce);
+    }
     const Duration<> forward = q.terms.micro - q.terms.backward;
     const Duration<> gathered = GatherUnits(within, q.buckets, forward, q.terms.backward).forward;
     const Bucket& first = q.buckets.front();

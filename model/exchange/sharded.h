@@ -67,8 +67,7 @@
 
 namespace stepcast {
 
-// All-reduces that a unit is gathered twice and reduced once in. Half of one is a reduce-scatter or
-// an all-gather.
+// Two gathers and a reduce-scatter of a unit, in all-reduces: each is half of one.
 inline constexpr double kGathersAndReduce = 1.5;
 
 // Exchanges of each unit, of whose bytes and calls a synchronisation has as many: all-reduces, and

@@ -236,7 +236,7 @@ double FastPace(const StepFacts& facts, const Cluster& cluster) {
   return StatedIsSlowest(facts, cluster) ? *facts.slow_speed : 1.0;
 }
 
-// Samples of a step that the fullest node takes, of the kind of nodes that take more.
+// Samples of a step on the fullest node; where slow nodes take others, on one that takes more.
 inline SampleCount<> SamplesOfNode(const StepFacts& facts) {
   const double batch =
       facts.slow_share ? std::max(facts.batch, facts.slow_share->batch) : facts.batch;

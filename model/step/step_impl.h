@@ -236,10 +236,10 @@ PhaseBenefit<T> EvaluateServerPhases(const StepFacts& facts, const ClusterParame
                                      const WorkloadParameters<T>& workload) {
   const internal::ServerRoutes<T> routes =
       internal::MakeServerRoutes<T>(facts, cluster, workload, internal::ComputedParts(), nullptr);
+  const Duration<T> micro = internal::MicroStep(LaterSide(facts, cluster, workload), cluster,
+                                                workload, internal::ComputedParts());
   return CompareNetworkServices(WithoutLatency(routes.paths), *facts.buckets, *facts.held_buckets,
-                                internal::MicroStep(LaterSide(facts, cluster, workload), cluster,
-                                                    workload, internal::ComputedParts()) *
-                                    internal::BackwardShare(facts, cluster.overlap_share()),
+                                micro * internal::BackwardShare(facts, cluster.overlap_share()),
                                 facts.server.pipelined);
 }
 

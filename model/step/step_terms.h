@@ -14,7 +14,7 @@ namespace stepcast {
 // Terms on the way to a step's time, as `explain` shows them.
 template <class T>
 struct StepTerms {
-  bool slow_is_later = false;  // slow nodes, which take other samples; terms are of who is later
+  bool slow_is_later = false;  // slow nodes, where they take other samples; terms are the later's
   Duration<T> micro;           // one micro-step
   Duration<T> backward;        // its backward pass, without contention
   Hop<T> node_hop;             // between nodes; for more than one node, or a server

@@ -156,7 +156,8 @@ Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hy
   StepFacts facts = predictor_.Facts(plan);
   if (measurement.exchange_alone) facts.has_compute = false;
   if (measurement.synthetic_input) facts.input_rate = std::nullopt;
-  // The slowest host alone is one of the slow nodes, unless it takes fewer samples for that.
+  // The slowest of the hosts, each of which computes alone, is a slow node; where slow nodes take
+  // other samples it is of the kind that is later.
   if (measurement.slowest_of_hosts && plan_.slow_nodes > 0) {
     facts.slow_speed = plan_.slow_speed;
     facts.slow_share = predictor_.Facts(plan_).slow_share;

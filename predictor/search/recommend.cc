@@ -112,7 +112,7 @@ void ForEachCandidate(const Predictor& predictor, const Plan& plan, int devices_
           // Not both: what is sent of gradients that are shared out is not compressed.
           const bool both = base.compress.exists() && base.shard != Shard::kNone;
           const bool goes_together = cut.second.second && compression.second && !both;
-          // What slow nodes are stated to take is no matter of the search.
+          // Samples that are stated of slow nodes stay; the search is about those of the others.
           const int choosing = base.slow_local_batch ? workers - base.slow_workers() : workers;
           const int most_batch = std::max(1, options.most_global_batch / choosing);
           for (const int batch :
