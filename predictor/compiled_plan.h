@@ -50,8 +50,9 @@ struct PlanQuery {
   // Facts of links that are known here replace those of the compiled plan and of the cluster.
   LinkFacts link;
   LinkFacts server_link;
-  // The last so many nodes compute at the compiled plan's slow_speed, and take its slow_local_batch
-  // where it has one; without it as many as in that plan.
+  // The last so many nodes compute at the compiled plan's slow_speed; without it as many as in that
+  // plan. Where that has a slow_local_batch their devices take it, local_batch is the others', and
+  // one node at least is not slow.
   std::optional<int> slow_nodes = {};
 };
 

@@ -345,7 +345,9 @@ typedef struct stepcast_query {
   double server_link_bandwidth_bytes_per_s;
   double server_link_rtt_s;
   double server_link_loss_rate;
-  int32_t slow_nodes;  // the last so many compute at the plan's slow_speed; 0: none
+  // The last so many compute at the plan's slow_speed; 0: none. Where it has a slow_local_batch
+  // their devices take that, local_batch is the others', and one node at least is not slow.
+  int32_t slow_nodes;
 } stepcast_query;
 
 // Why a query has no answer.
@@ -425,7 +427,7 @@ typedef struct stepcast_batch_search {
 } stepcast_batch_search;
 
 // The best batch of each allocation; NULL where it is not wanted. local_batch is 0 where no
-// candidate fits.
+// candidate fits, and that of the other nodes' devices where slow ones take a slow_local_batch.
 typedef struct stepcast_batch_choice_arrays {
   size_t struct_size;
   int32_t* local_batch;

@@ -57,7 +57,7 @@ struct BatchSearch {
 int MostTried(const BatchSearch& search);
 
 struct BatchChoice {
-  int local_batch = 0;  // 0: no candidate fits
+  int local_batch = 0;  // 0: no candidate fits; not of slow nodes with a slow_local_batch
   int accumulation_steps = 0;
   double step_time_s = 0;
   double throughput = 0;  // samples/s
