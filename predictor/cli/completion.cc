@@ -7,6 +7,7 @@
 #include <span>
 #include <sstream>
 
+#include "data/values/training_facts.h"
 #include "data/workloads/catalog.h"
 #include "microbench/harness/load_backend.h"
 #include "microbench/steps/work.h"
@@ -47,10 +48,6 @@ std::map<std::string, Words> KnownNames() {
                                         {"overlap", ListOf(kOverlapNames)},
                                         {"sharding", ListOf(kShardingNames)},
                                         {"shard", ListOf(kShardNames)},
-                                        {"precision", ListOf(kPrecisionNames)},
-                                        {"attention", ListOf(kAttentionFormNames)},
-                                        {"optimizer", ListOf(kOptimizerNames)},
-                                        {"recompute", ListOf(kRecomputeNames)},
                                         {"objective", ListOf(kObjectiveNames)},
                                         {"backend", ListOf(kBackendNames)},
                                         {"library", ListOf(steps::kLibraryNames)},
@@ -64,6 +61,7 @@ std::map<std::string, Words> KnownNames() {
   names["try-shard"] = names["shard"];
   names["CLUSTER"] = names["cluster"];
   names["NAME"] = names["workload"];
+  for (const TrainingFact& fact : TrainingFacts()) names[fact.key] = ListOf(fact.words.names);
   for (const Device& device : library.Devices()) names["device"].push_back(device.name);
   for (const Model<double>& model : Catalog<double>()) names["ID"].emplace_back(model.id);
   for (const ParameterSpec* spec : kParameterSpecs) names["ID"].emplace_back(spec->name);

@@ -6,6 +6,7 @@
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/values/names.h"
+#include "data/values/training_facts.h"
 #include "model/exchange/sharding.h"
 #include "predictor/outlook.h"
 #include "predictor/prediction_fields.h"
@@ -195,20 +196,18 @@ Json ClusterJson(const Cluster& c) {
 }
 
 Json WorkloadJson(const Workload& w) {
-  return {{"name", w.name},
-          {"title", w.title},
-          {"parameters", w.parameters},
-          {"trainable_parameters", w.trainable_parameters},
-          {"gradient_bytes", CountJson(w.gradient_bytes.in(kBytes))},
-          {"forward_flop", w.forward_flop().si()},
-          {"activation_bytes", CountJson(w.activation_bytes().in(kBytes))},
-          {"layers", w.layers.size()},
-          {"inputs_vary", w.inputs_vary ? Json(*w.inputs_vary) : Json(nullptr)},
-          {"precision", NameOf(w.precision)},
-          {"optimizer", NameOf(w.optimizer)},
-          {"attention", NameOf(w.attention)},
-          {"recompute", NameOf(w.recompute)},
-          {"source", w.source}};
+  Json json = {{"name", w.name},
+               {"title", w.title},
+               {"parameters", w.parameters},
+               {"trainable_parameters", w.trainable_parameters},
+               {"gradient_bytes", CountJson(w.gradient_bytes.in(kBytes))},
+               {"forward_flop", w.forward_flop().si()},
+               {"activation_bytes", CountJson(w.activation_bytes().in(kBytes))},
+               {"layers", w.layers.size()},
+               {"inputs_vary", w.inputs_vary ? Json(*w.inputs_vary) : Json(nullptr)}};
+  for (const TrainingFact& fact : TrainingFacts()) json[fact.key] = fact.WordOf(w);
+  json["source"] = w.source;
+  return json;
 }
 
 }  // namespace stepcast
