@@ -193,7 +193,8 @@ int CompiledPlan::MostLocalBatch(const PlanQuery& query) const noexcept {
       most = static_cast<int>(std::min(std::floor(*left / of_sample), 1.0 * most));
     }
   }
-  return c.SlowBatch(query).value_or(1) > std::max(most, 1) ? 0 : most;
+  const std::optional<int> slow = c.SlowBatch(query);
+  return slow && *slow > most ? 0 : most;
 }
 
 int CompiledPlan::WorkersOfSlowBatch(const PlanQuery& query) const noexcept {

@@ -36,7 +36,6 @@ constexpr NumberKey kGptKeys[] = {kLayersKey, kHiddenKey, kHeadsKey, kMlpKey, kV
 constexpr NumberKey kLlamaKeys[] = {kLayersKey,        kHiddenKey, kHeadsKey,
                                     kKeyValueHeadsKey, kMlpKey,    kVocabularyKey};
 
-std::int64_t GptMlp(std::int64_t hidden) { return 4 * hidden; }
 std::int64_t LlamaMlp(std::int64_t hidden) {
   constexpr std::int64_t kMultiple = 256;
   return (8 * hidden / 3 + kMultiple - 1) / kMultiple * kMultiple;

@@ -69,7 +69,7 @@ Workload Gpt(const LanguageModel& model, std::int64_t tokens) {
             .hidden = model.features,
             .heads = model.heads,
             .key_value_heads = model.heads,
-            .mlp = 4 * model.features,
+            .mlp = GptMlp(model.features),
             .vocabulary = kGpt2Vocabulary},
            kGpt2Positions, tokens);
   return net.Finish(Statistics::kNotInTotal);

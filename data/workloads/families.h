@@ -18,6 +18,8 @@ inline constexpr int kWhisperPositions = 448;
 // Rows of their tables of tokens.
 inline constexpr int kGpt2Vocabulary = 50257;
 inline constexpr int kLlamaVocabulary = 32000;
+// Features within the feed-forward part of GPT-2.
+inline std::int64_t GptMlp(std::int64_t hidden) { return 4 * hidden; }
 // The sequence length of the SQuAD fine-tuning in google-research/bert, README.
 inline constexpr int kSquadTokens = 384;
 // Each expert has one token at least.

@@ -797,11 +797,11 @@ void PredictInterval(const CompiledState& state, const PlanQuery& query, const S
                      Forecast* forecast) {
   const auto predict = [&](const StepFacts& asked) {
     const Staged staged{state, *state.intervals, asked};
-    if (!asked.slow_share) {
+    if (asked.slow_share) {
+      staged.Predict(query, state.LaterSideAt(state, query, asked), forecast);
+    } else {
       staged.Predict(query, asked, forecast);
-      return;
     }
-    staged.Predict(query, state.LaterSideAt(state, query, asked), forecast);
   };
   if (!facts.input_rate) {
     predict(facts);
