@@ -1,9 +1,33 @@
 // Blocks of layers, which a network repeats, and what of them is computed twice where activations
 // are recomputed.
 //
-// A block is all layers whose names are the same up to their first component that is a number and
-// has others behind it; components end at "." and "/". "h.0.ln_1" and "h.0.mlp.c_fc" are of block
-// "h.0", "encoder/layers/11/fc1" is of "encoder/layers/11", "wte" and "conv.3" are of none.
+// A block is all layers whose names are the same up to a number that counts blocks, and have more
+// behind it: "h.0.ln_1" and "h.0.mlp.c_fc" are of block "h.0", "wte", "conv.3" and "fc2" of none.
+// Networks are written by hand and come from torch.fx, ONNX, Keras, JAX and TensorFlow, so that a
+// name is parted at ".", "/", "_" and "-". A number counts blocks where it
+//
+// - is a component by itself, between "." or "/", whatever it is of: "features.3.conv",
+//   "0.attention", as a list of modules names its members;
+// - or is in or behind a word for what is repeated, "layer" and "block" in one or many, alone or at
+//   a word's end ("denselayer", "encoderblock"), "blk", "unit", "h", and the modules "fire",
+//   "inception" and "mixed": "layer12/ffn", "block_7.conv", "h_5_attn", "inception_4a/pool"; "l"
+//   too, at a component's end: "l0.attn", as "l2_norm" is none.
+//
+// Any other word only numbers what there is more than one of: "conv1.bn", "conv_dw_5_bn" and
+// "conv2d_3/relu" are of no block. Of several such numbers in a name
+//
+// - those that follow each other are one: "layer1.0.conv1" is of "layer1.0", which is ResNet's
+//   block, and not of its stage "layer1"; behind "block_" they are not, as in Keras's
+//   "conv2_block1_1_conv" of "conv2_block1";
+// - the first is taken, as modules are within blocks ("block.0.layer.1.wi" is of "block.0",
+//   "layers.3.experts.5.w1" of "layers.3"), unless its word is one for something coarser than that
+//   of a later one: none, stages, layers, blocks, units, in this order. "stages.0.blocks.1.mlp",
+//   "layers.0.blocks.1.attn" and "block1/unit_2/conv1" have their blocks in the second place. A
+//   "denseblock" is a stage;
+// - a part that is repeated with more is a scope: "/layer1/layer1.0/conv1" is of
+//   "/layer1/layer1.0", as ONNX exports name it.
+//
+// Whether a network has another like it does not matter: a network may have one block.
 //
 // Where a workload's activations are recomputed (Recompute::kFull), each block keeps its input
 // alone. In the backward pass its forward pass runs once more before its own backward pass does:
@@ -36,7 +60,7 @@
 
 namespace stepcast {
 
-// "h.0" of "h.0.ln_1"; empty of a layer of no block.
+// "h.0" of "h.0.ln_1"; empty of a layer of no block. In time in proportion to the name.
 std::string_view BlockOf(std::string_view layer);
 
 // For each layer the number of its block, in the order in which blocks begin; nothing where it is
