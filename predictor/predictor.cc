@@ -123,11 +123,9 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
     memory_bandwidth_ = facts->memory_bandwidth;
     lacks_peak_ = !HasPeak(*facts, workload_.precision);
   }
-  if (workload_.attention == AttentionForm::kFused) {
-    const AttentionLayers attention = CountAttentionLayers(workload_);
-    attention_layers_ = attention.all;
-    fusable_layers_ = attention.fusable;
-  }
+  const AttentionLayers attention = CountAttentionLayers(workload_);
+  attention_layers_ = attention.all;
+  fusable_layers_ = attention.fusable;
   recomputes_nothing_ = workload_.recompute == Recompute::kFull && !HasBlocks(workload_);
   if (cluster_.calibration) {
     calibrated_batches_ = cluster_.calibration->range.BatchesOf(WorkloadScope(workload_, device_));
@@ -722,16 +720,22 @@ std::string KindOfFlag(const std::string& flag) {
 }
 
 void Predictor::AddTrainingFlags(std::vector<std::string>* flags) const {
-  if (workload_.attention == AttentionForm::kFused && fusable_layers_ == 0) {
-    flags->push_back(fmt::format(
-        "attention of {} is said to be fused, and none of its layers is such attention: nothing "
-        "changes",
-        workload_.name));
-  } else if (fusable_layers_ < attention_layers_) {
-    flags->push_back(fmt::format(
-        "attention of {} is said to be fused, and {} of its {} layers of attention are such: the "
-        "others run one by one",
-        workload_.name, fusable_layers_, attention_layers_));
+  const auto add_attention = [&](const char* said, const char* others) {
+    if (fusable_layers_ == 0) {
+      flags->push_back(fmt::format(
+          "attention of {} is said to be {}, and none of its layers is such attention: nothing "
+          "changes",
+          workload_.name, said));
+    } else if (fusable_layers_ < attention_layers_) {
+      flags->push_back(fmt::format(
+          "attention of {} is said to be {}, and {} of its {} layers of attention are such: the "
+          "others {}",
+          workload_.name, said, fusable_layers_, attention_layers_, others));
+    }
+  };
+  if (workload_.attention == AttentionForm::kFused) add_attention("fused", "run one by one");
+  if (workload_.recompute == Recompute::kSelective) {
+    add_attention("recomputed", "keep what they compute");
   }
   if (recomputes_nothing_) {
     flags->push_back(fmt::format(

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <unordered_map>
 
+#include "data/record/fused_attention.h"
+
 namespace stepcast {
 namespace {
 
@@ -138,18 +140,28 @@ bool HasBlocks(const Workload& workload) {
 
 std::vector<bool> RecomputedLayers(const Workload& workload) {
   std::vector<bool> recomputed(workload.layers.size());
-  if (workload.recompute == Recompute::kNone) return recomputed;
-  std::transform(workload.layers.begin(), workload.layers.end(), recomputed.begin(), IsOfBlock);
+  switch (workload.recompute) {
+    case Recompute::kNone:
+      break;
+    case Recompute::kSelective:
+      for (const AttentionCore& core : AttentionCores(workload)) {
+        for (std::size_t i = core.first; i <= core.last; ++i) recomputed[i] = true;
+      }
+      break;
+    case Recompute::kFull:
+      std::transform(workload.layers.begin(), workload.layers.end(), recomputed.begin(), IsOfBlock);
+      break;
+  }
   return recomputed;
 }
 
 double RecomputedShare(const Workload& workload) {
-  if (workload.recompute == Recompute::kNone) return 0;
   const Work<> all = workload.forward_flop();
   if (all.si() == 0) return 0;
+  const std::vector<bool> is_recomputed = RecomputedLayers(workload);
   Work<> recomputed;
-  for (const Layer& layer : workload.layers) {
-    if (IsOfBlock(layer)) recomputed += layer.forward_flop;
+  for (std::size_t i = 0; i < workload.layers.size(); ++i) {
+    if (is_recomputed[i]) recomputed += workload.layers[i].forward_flop;
   }
   return recomputed / all;
 }

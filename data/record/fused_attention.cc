@@ -1,5 +1,6 @@
 #include "data/record/fused_attention.h"
 
+#include <algorithm>
 #include <variant>
 
 namespace stepcast {
@@ -77,15 +78,26 @@ std::vector<LayerAsRun> LayersAsRun(const Workload& workload) {
   return RunOf(workload.layers, workload.attention == AttentionForm::kFused);
 }
 
-AttentionLayers CountAttentionLayers(const Workload& workload) {
-  AttentionLayers count;
-  std::size_t i = 0;
+std::vector<AttentionCore> AttentionCores(const Workload& workload) {
+  std::vector<AttentionCore> cores;
+  std::size_t first = 0;
   for (const LayerAsRun& run : RunOf(workload.layers, true)) {
-    for (; i <= run.index; ++i) {
-      if (workload.layers[i].kind != LayerKind::kAttention) continue;
-      ++count.all;
-      if (run.fused) ++count.fusable;
-    }
+    if (run.fused) cores.push_back({first, run.index});
+    first = run.index + 1;
+  }
+  return cores;
+}
+
+AttentionLayers CountAttentionLayers(const Workload& workload) {
+  const auto is_one = [](const Layer& layer) { return layer.kind == LayerKind::kAttention; };
+  const auto layer = [&](std::size_t i) {
+    return workload.layers.begin() + static_cast<std::ptrdiff_t>(i);
+  };
+  const auto all = std::count_if(workload.layers.begin(), workload.layers.end(), is_one);
+  AttentionLayers count{static_cast<int>(all), 0};
+  for (const AttentionCore& core : AttentionCores(workload)) {
+    const auto fusable = std::count_if(layer(core.first), layer(core.last + 1), is_one);
+    count.fusable += static_cast<int>(fusable);
   }
   return count;
 }

@@ -47,6 +47,14 @@ struct LayerAsRun {
 // mask or a drop-out between them or not. Any other layer runs by itself.
 std::vector<LayerAsRun> LayersAsRun(const Workload& workload);
 
+// Layers from the scores of attention to their product with the values, drop-out between them: what
+// one kernel does, or would do if attention were fused.
+struct AttentionCore {
+  std::size_t first = 0;  // in the workload
+  std::size_t last = 0;
+};
+std::vector<AttentionCore> AttentionCores(const Workload& workload);
+
 // Layers of kind attention, and those of them that one kernel does, or would do if attention were
 // fused.
 struct AttentionLayers {

@@ -207,11 +207,12 @@ enum class AttentionForm { kPlain, kFused };
 inline constexpr int kAttentionFormCount = 2;
 inline constexpr const char* kAttentionFormNames[kAttentionFormCount] = {"plain", "fused"};
 
-// Whether what a block of layers computes is kept until its backward pass, or only its input, from
-// which its forward pass runs once more there (data/record/blocks.h): activation checkpointing.
-enum class Recompute { kNone, kFull };
-inline constexpr int kRecomputeCount = 2;
-inline constexpr const char* kRecomputeNames[kRecomputeCount] = {"none", "full"};
+// What is not kept until the backward pass, and runs once more there (data/record/blocks.h):
+// nothing, what is between queries, keys and values and the result of attention, or all that a
+// block of layers computes from its input (activation checkpointing).
+enum class Recompute { kNone, kSelective, kFull };
+inline constexpr int kRecomputeCount = 3;
+inline constexpr const char* kRecomputeNames[kRecomputeCount] = {"none", "selective", "full"};
 
 }  // namespace stepcast
 

@@ -73,25 +73,40 @@ DataSize<> LargestBucket(const Workload& workload, const Plan& plan) {
       ->bytes;
 }
 
+// For each layer the number of the block or core of attention that keeps no output of it; nothing
+// where its output stays.
+std::vector<std::optional<std::size_t>> WhatIsNotKept(const Workload& workload) {
+  if (workload.recompute == Recompute::kFull) return BlocksOf(workload);
+  std::vector<std::optional<std::size_t>> cores(workload.layers.size());
+  if (workload.recompute == Recompute::kNone) return cores;
+  std::size_t number = 0;
+  for (const AttentionCore& core : AttentionCores(workload)) {
+    for (std::size_t i = core.first; i < core.last; ++i) cores[i] = number;
+    ++number;
+  }
+  return cores;
+}
+
 }  // namespace
 
 DataSize<> KeptActivations(const Workload& workload) {
   const Outputs outputs(workload);
-  const bool recomputes = workload.recompute == Recompute::kFull;
-  const std::vector<std::optional<std::size_t>> blocks = BlocksOf(workload);
+  // Queries, keys and values are kept by the layers that make them.
+  const bool keeps_inputs = workload.recompute == Recompute::kFull;
+  const std::vector<std::optional<std::size_t>> parts = WhatIsNotKept(workload);
   DataSize<> sum;
-  std::vector<DataSize<>> recomputed;  // by block
+  std::vector<DataSize<>> recomputed;  // by part
   DataSize<> in;
   for (std::size_t i = 0; i < outputs.run().size(); ++i) {
     const std::size_t at = outputs.run()[i].index;
     const DataSize<> out = workload.layers[at].activation_bytes;
     const DataSize<> kept = outputs.IsKept(i) ? out : DataSize<>();
-    const std::optional<std::size_t> block = recomputes ? blocks[at] : std::nullopt;
-    if (block && *block >= recomputed.size()) {
-      recomputed.resize(*block + 1);
-      sum += in;
+    const std::optional<std::size_t> part = parts[at];
+    if (part && *part >= recomputed.size()) {
+      recomputed.resize(*part + 1);
+      if (keeps_inputs) sum += in;
     }
-    (block ? recomputed[*block] : sum) += kept;
+    (part ? recomputed[*part] : sum) += kept;
     in = out;
   }
   if (!recomputed.empty()) sum += *std::max_element(recomputed.begin(), recomputed.end());

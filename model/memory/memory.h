@@ -37,14 +37,18 @@
 // fused attention it is the result alone. Where activations are recomputed (data/record/blocks.h)
 //
 //   A = sum over blocks of their inputs + the largest block's A + A of layers of no block
+//   A = A of layers of no core of attention + results of cores + the rest of the largest core's A
 //
-// A block's input is the output of the layer before it. One block at a time is recomputed.
+// in full, and selectively. A block's input is the output of the layer before it; what a core reads
+// are outputs of layers of none. One block or core at a time is recomputed. Fused attention has no
+// rest.
 //
 // By hand, A of LLaMA's block with fused attention, of h features and f in its feed-forward part,
 // is 8 h + 4 f for each token: inputs and outputs of two normalisations, queries, keys, values and
 // the result of attention; gate, its activation, up and their product. Of GPT-2's it is 16 h, or
 // 32 h bytes at 16 bits, where Korthikanti et al. (arXiv 2205.05198) count 34 h: masks of drop-out,
-// a byte each, are left out here, as is what drop-out of plain attention keeps beside its scores.
+// a byte each, are left out here, as is what drop-out of plain attention keeps beside its scores:
+// of a heads and s tokens a block has 2 a s^2 bytes of scores here, where they count 5 a s^2.
 //
 // 16 bits are mixed precision as frameworks cast by themselves (PyTorch's autocast): what is
 // trained, its gradients and the optimizer's state keep 32. Holds within about a quarter:

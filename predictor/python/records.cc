@@ -258,7 +258,7 @@ void BindWorkload(py::module_* m) {
           "str : how its attention is computed: plain or fused")
       .def_property_readonly(
           "recompute", [](const Workload& w) { return NameOf(w.recompute); },
-          "str : which of its activations are recomputed: none or full")
+          "str : which of its activations are recomputed: none, selective or full")
       .def("replace", &TrainedOtherwise, py::kw_only(), py::arg("precision") = py::none(),
            py::arg("optimizer") = py::none(), py::arg("attention") = py::none(),
            py::arg("recompute") = py::none(),

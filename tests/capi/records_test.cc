@@ -277,6 +277,7 @@ TEST(CapiWorkload, SaysHowItIsTrained) {
   EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "recompute"), "full");
   ExpectFails(STEPCAST_BAD_INPUT, "precision: 'fp64' is not a precision", set("precision", "fp64"));
   ExpectFails(STEPCAST_BAD_INPUT, "allowed: sgd, momentum, adam", set("optimizer", "lion"));
+  ExpectFails(STEPCAST_BAD_INPUT, "allowed: none, selective, full", set("recompute", "some"));
   ExpectFails(STEPCAST_BAD_INPUT, "'layers' is not a fact that can be set; allowed: precision, opt",
               set("layers", "3"));
   ExpectFails(STEPCAST_BAD_ARGUMENT, "fact is NULL", set(nullptr, "fp32"));

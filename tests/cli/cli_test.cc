@@ -853,6 +853,21 @@ TEST(Predict, ActivationsAreKeptOrRecomputed) {
   EXPECT_EQ(sweep.at("points")[1].at("recompute"), "full");
   EXPECT_EQ(sweep.at("points")[1].at("step_time_s"), recomputed.at("step_time_s"));
   EXPECT_EQ(sweep.at("points")[0].at("step_time_s"), kept.at("step_time_s"));
+  // Fused attention has no scores to save; of plain attention they are most of what is kept.
+  const Words some = {"--recompute", "selective"};
+  const Json fused = JsonOf(a100 + Words{"opt_1.3b@2048", "--attention", "fused"} + some);
+  EXPECT_EQ(activations(fused), activations(kept));
+  EXPECT_GT(fused.at("step_time_s"), kept.at("step_time_s"));
+  EXPECT_LT(fused.at("step_time_s"), recomputed.at("step_time_s"));
+  const Words small = {"predict", "--device",      "a100_80gb", "--precision",
+                       "bf16",    "--local-batch", "1",         "--workload"};
+  const Json plain = JsonOf(small + Words{"opt_1.3b@2048"});
+  const Json selective = JsonOf(small + Words{"opt_1.3b@2048"} + some);
+  EXPECT_LT(activations(selective), 0.6 * activations(plain));
+  EXPECT_GT(selective.at("step_time_s"), plain.at("step_time_s"));
+  EXPECT_EQ(Stepcast(small + Words{"opt_1.3b@2048"} + some)
+                .out.find("opt_1.3b (bf16, selective recompute) on"),
+            0U);
 }
 
 TEST(Predict, OutOfMemoryIsANo) {

@@ -147,7 +147,7 @@ TEST(Refusals, OfOtherOptions) {
       {kPredict, "precision", {"", "fp8", "FP16"}},
       {kPredict, "optimizer", {"", "lion", "Adam"}},
       {kPredict, "attention", {"", "flash", "Fused"}},
-      {kPredict, "recompute", {"", "selective", "Full"}},
+      {kPredict, "recompute", {"", "some", "Full", "Selective"}},
       {kPredict + Words{"--profile", "xeon-onednn-1"}, "precision", {"fp8"}},
       {kPredict, "profile", {"xeon-onednn-1", "none-such"}},
   };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <set>
@@ -218,6 +219,48 @@ TEST(Blocks, AreCountedInTheOrderInWhichTheyBegin) {
   EXPECT_EQ(RecomputedShare(workload), 22.0 / 31);
   for (Layer& layer : workload.layers) layer.forward_flop = Work<>();
   EXPECT_EQ(RecomputedShare(workload), 0);
+}
+
+// Scores, their scale, mask, softmax and drop-out, and the product with values, whoever runs them.
+TEST(Recomputed, SelectivelyIsTheCoreOfAttention) {
+  Workload bert = *FindWorkload("bert_base");
+  bert.recompute = Recompute::kSelective;
+  const std::vector<bool> recomputed = RecomputedLayers(bert);
+  const std::set<std::string> core = {"scores", "scale", "mask", "softmax", "dropout", "context"};
+  const std::string attention = ".attention.";
+  for (std::size_t i = 0; i < bert.layers.size(); ++i) {
+    const std::string& name = bert.layers[i].name;
+    const std::size_t at = name.find(attention);
+    const bool expected =
+        at != std::string::npos && core.count(name.substr(at + attention.size())) == 1;
+    EXPECT_EQ(recomputed[i], expected) << name;
+  }
+  EXPECT_EQ(std::count(recomputed.begin(), recomputed.end(), true), 12 * 6);
+  bert.attention = AttentionForm::kFused;
+  EXPECT_EQ(RecomputedLayers(bert), recomputed);
+  // It needs no blocks, and a network without attention has nothing of the kind.
+  for (Layer& layer : bert.layers) layer.name = "layer";
+  EXPECT_EQ(RecomputedLayers(bert), recomputed);
+  Workload resnet = *FindWorkload("resnet50");
+  resnet.recompute = Recompute::kSelective;
+  EXPECT_EQ(RecomputedLayers(resnet), std::vector<bool>(resnet.layers.size(), false));
+  EXPECT_EQ(RecomputedShare(resnet), 0);
+}
+
+// Korthikanti et al., Sections 5 and 6, state 2.7 and 1.6 % of GPT-3 and MT-NLG. They count products
+// alone; softmax, which is recomputed too, and the output layer are within a per cent of these.
+TEST(Recomputed, SelectivelyIsTheShareThatItsAuthorsState) {
+  const auto share = [](const char* name) {
+    Workload gpt = *FindWorkload(name);
+    gpt.recompute = Recompute::kSelective;
+    return RecomputedShare(gpt);
+  };
+  const double gpt3 = share("gpt:layers=96:hidden=12288:heads=96@2048");
+  EXPECT_NEAR(gpt3, 2048.0 / (6 * 12288 + 2048), 0.0003);
+  EXPECT_NEAR(gpt3, 0.027, 0.0005);
+  const double mt_nlg = share("gpt:layers=105:hidden=20480:heads=128@2048");
+  EXPECT_NEAR(mt_nlg, 2048.0 / (6 * 20480 + 2048), 0.0003);
+  EXPECT_NEAR(mt_nlg, 0.016, 0.0006);
 }
 
 TEST(Blocks, OfKnownNetworks) {

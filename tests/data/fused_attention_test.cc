@@ -59,6 +59,20 @@ std::vector<FusedAttention> AllFused(const Workload& workload) {
   return all;
 }
 
+// From the scores of each block to their product with the values, and whether it is fused or not.
+TEST(AttentionCores, AreWhatOneKernelWouldDo) {
+  const Workload bert = FindWorkload("bert_base").value();
+  const std::vector<AttentionCore> cores = AttentionCores(bert);
+  ASSERT_EQ(cores.size(), 12U);
+  for (const AttentionCore& core : cores) {
+    EXPECT_TRUE(bert.layers[core.first].name.ends_with(".scores"));
+    EXPECT_TRUE(bert.layers[core.last].name.ends_with(".context"));
+    EXPECT_EQ(core.last - core.first, 5U);
+  }
+  EXPECT_EQ(AttentionCores(Fused("bert_base")).size(), 12U);
+  EXPECT_TRUE(AttentionCores(FindWorkload("resnet50").value()).empty());
+}
+
 TEST(LayersAsRun, PlainLayersRunOneByOne) {
   const Workload bert = FindWorkload("bert_base").value();
   const std::vector<LayerAsRun> run = LayersAsRun(bert);

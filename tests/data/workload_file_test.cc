@@ -121,9 +121,13 @@ TEST(WorkloadFile, SaysWhatIsRecomputed) {
   EXPECT_NE(FormatWorkload(full).find("recompute: full\n"), std::string::npos);
   ExpectEqual(Parse(FormatWorkload(full)), full);
   EXPECT_EQ(Parse(mine + "recompute: none\n").recompute, Recompute::kNone);
-  EXPECT_TRUE(Says(ErrorOf([&] { Parse(mine + "recompute: selective\n"); }),
-                   "net.yaml:3: recompute: 'selective' is not a way to recompute activations; "
-                   "allowed: none, full"));
+  const Workload selective = Parse(mine + "recompute: selective\n");
+  EXPECT_EQ(selective.recompute, Recompute::kSelective);
+  EXPECT_NE(FormatWorkload(selective).find("recompute: selective\n"), std::string::npos);
+  ExpectEqual(Parse(FormatWorkload(selective)), selective);
+  EXPECT_TRUE(Says(ErrorOf([&] { Parse(mine + "recompute: half\n"); }),
+                   "net.yaml:3: recompute: 'half' is not a way to recompute activations; "
+                   "allowed: none, selective, full"));
 }
 
 TEST(WorkloadFile, ScoresMayBeCausal) {

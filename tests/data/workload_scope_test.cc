@@ -39,6 +39,8 @@ TEST(WorkloadScope, SaysHowItIsTrainedWhereThatIsNotTheDefault) {
   Workload recomputed = Gpt2(Precision::kBf16);
   recomputed.recompute = Recompute::kFull;
   EXPECT_EQ(WorkloadScope(recomputed, "t4"), "workload gpt2 (bf16, full recompute) on t4");
+  recomputed.recompute = Recompute::kSelective;
+  EXPECT_EQ(WorkloadScope(recomputed, "t4"), "workload gpt2 (bf16, selective recompute) on t4");
 }
 
 // Runs may name a workload otherwise than it calls itself.

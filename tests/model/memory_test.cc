@@ -228,6 +228,84 @@ TEST(Memory, RecomputedBlocksKeepTheirInputs) {
   EXPECT_EQ(KeptActivations(workload).si(), 1 + 60 + 10 + 3) << "no blocks";
 }
 
+// A dense layer of 10 bytes, a core with scores of 400 and a result of 40, and one of 200 and 20.
+TEST(Memory, SelectiveRecomputationKeepsNoScores) {
+  const auto core = [](double scores, double result, std::int64_t tokens) {
+    return std::vector<Layer>{
+        OfOperation(LayerKind::kAttention, scores, BatchedProductOp{1, tokens, tokens, 1}),
+        OfOperation(LayerKind::kActivation, scores,
+                    ActivationOp{Function::kSoftmax, tokens, tokens}),
+        OfOperation(LayerKind::kAttention, result, BatchedProductOp{1, tokens, 1, tokens})};
+  };
+  Workload workload;
+  workload.layers = {MakeLayer(LayerKind::kDense, 10)};
+  for (const Layer& layer : core(400, 40, 10)) workload.layers.push_back(layer);
+  workload.layers.push_back(MakeLayer(LayerKind::kDense, 1));
+  for (const Layer& layer : core(200, 20, 5)) workload.layers.push_back(layer);
+  EXPECT_EQ(KeptActivations(workload).si(), 10 + 440 + 1 + 220);
+  workload.recompute = Recompute::kSelective;
+  EXPECT_EQ(KeptActivations(workload).si(), 10 + 40 + 1 + 20 + 400);
+  // Fused attention has none to save, whichever way.
+  workload.attention = AttentionForm::kFused;
+  EXPECT_EQ(KeptActivations(workload).si(), 10 + 40 + 1 + 20);
+  workload.recompute = Recompute::kNone;
+  EXPECT_EQ(KeptActivations(workload).si(), 10 + 40 + 1 + 20);
+  workload.layers = {MakeLayer(LayerKind::kDense, 10), MakeLayer(LayerKind::kDense, 1)};
+  workload.recompute = Recompute::kSelective;
+  EXPECT_EQ(KeptActivations(workload).si(), 11) << "no attention";
+}
+
+// The models of Korthikanti et al. (arXiv 2205.05198), Table 3, without tensor and sequence
+// parallelism. In 16 bits a block keeps s h (34 + 5 a s / h) bytes, 34 s h where attention is
+// recomputed and 2 s h where all is. Of these 2 s h are masks of drop-out and 3 a s^2 what drop-out
+// of plain attention keeps, which are not counted here.
+TEST(Memory, BlocksOfAPaperByHand) {
+  struct Model {
+    int layers;
+    double hidden;
+    double heads;
+    double scores;  // 5 a s / h
+    double saved;   // by recomputing attention; they state it of GPT-3 and MT-NLG
+  };
+  constexpr double kTokens = 2048;
+  constexpr Model kModels[] = {{48, 6144, 64, 106.7, 0.76},
+                               {96, 12288, 96, 80, 0.70},
+                               {105, 20480, 128, 64, 0.65},
+                               {128, 25600, 160, 64, 0.65}};
+  for (const Model& model : kModels) {
+    const std::string name = "gpt:layers=" + std::to_string(model.layers) +
+                             ":hidden=" + std::to_string(static_cast<int>(model.hidden)) +
+                             ":heads=" + std::to_string(static_cast<int>(model.heads)) + "@2048";
+    SCOPED_TRACE(name);
+    Workload gpt = *FindWorkload(name);
+    gpt.precision = Precision::kBf16;
+    const auto kept = [&](Recompute recompute) {
+      gpt.recompute = recompute;
+      return KeptActivations(gpt).si();
+    };
+    const double unit = kTokens * model.hidden;
+    const double scores = 2 * model.heads * kTokens * kTokens;
+    const double around = 2 * kTokens * (3 * model.hidden + 50257);
+    const double none = kept(Recompute::kNone);
+    const double selective = kept(Recompute::kSelective);
+    const double full = kept(Recompute::kFull);
+    EXPECT_DOUBLE_EQ(none, model.layers * (32 * unit + scores) + around);
+    EXPECT_DOUBLE_EQ(selective, model.layers * 32 * unit + scores + around);
+    EXPECT_DOUBLE_EQ(full, model.layers * 2 * unit + 32 * unit + scores + around);
+    // As they count, by what one block more has.
+    const double masks = 2 * unit;
+    const double drop_out = 3 * model.heads * kTokens * kTokens;
+    const double saved = (none - selective) / (model.layers - 1) + drop_out;
+    EXPECT_NEAR(saved / unit, model.scores, 0.05);
+    const double block = (selective - scores - around) / model.layers + masks;
+    EXPECT_DOUBLE_EQ(block / unit, 34);
+    EXPECT_NEAR(saved / (saved + block), model.saved, 0.005);
+    gpt.attention = AttentionForm::kFused;
+    EXPECT_DOUBLE_EQ(kept(Recompute::kSelective), model.layers * 32 * unit + around);
+    EXPECT_EQ(kept(Recompute::kSelective), kept(Recompute::kNone));
+  }
+}
+
 // Llama 2 7B at 4096 tokens as others train it on 80 GB: bf16, parameters shared out among 8, two
 // samples. Inputs of blocks are 2.1 GB, one block 1.3 GB, the output layer and what is before and
 // behind blocks 0.7 GB.

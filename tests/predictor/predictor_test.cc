@@ -450,6 +450,38 @@ TEST(Flags, AttentionThatIsFusedInNameAlone) {
   EXPECT_LT(bert.memory.activations, plain.memory.activations);
 }
 
+// Without attention there is nothing to select, and in part of BERT's it is another.
+TEST(Flags, SelectiveRecomputationInNameAlone) {
+  const Plan plan = AllreducePlan({1}, 8);
+  const auto trained = [&](Workload workload, Recompute recompute) {
+    workload.recompute = recompute;
+    return Predictor(SyntheticCluster(), workload, T4()).Predict(plan);
+  };
+  const Prediction none = trained(Resnet50(), Recompute::kSelective);
+  EXPECT_TRUE(HasFlag(none,
+                      "attention of resnet50 is said to be recomputed, and none of its layers is "
+                      "such attention: nothing changes"));
+  EXPECT_EQ(none.step_time, trained(Resnet50(), Recompute::kNone).step_time);
+  EXPECT_EQ(none.memory.total, trained(Resnet50(), Recompute::kNone).memory.total);
+  EXPECT_FALSE(HasFlag(trained(Resnet50(), Recompute::kFull), "is said to be recomputed"));
+  Workload bert = *FindWorkload("bert_base");
+  const Prediction kept = trained(bert, Recompute::kNone);
+  const Prediction selective = trained(bert, Recompute::kSelective);
+  const Prediction full = trained(bert, Recompute::kFull);
+  EXPECT_FALSE(HasFlag(kept, "recomputed"));
+  EXPECT_FALSE(HasFlag(selective, "recomputed"));
+  EXPECT_GT(selective.step_time, kept.step_time);
+  EXPECT_LT(selective.step_time, full.step_time);
+  EXPECT_LT(selective.memory.activations, kept.memory.activations);
+  EXPECT_GT(selective.memory.activations, full.memory.activations);
+  for (Layer& layer : bert.layers) {
+    if (layer.name == "layer.0.attention.scores") layer.operation = BatchedProductOp{1, 1, 1, 1};
+  }
+  EXPECT_TRUE(HasFlag(trained(bert, Recompute::kSelective),
+                      "attention of bert_base is said to be recomputed, and 22 of its 24 layers of "
+                      "attention are such: the others keep what they compute"));
+}
+
 // AlexNet has no blocks to recompute, BERT has twelve.
 TEST(Flags, RecomputationInNameAlone) {
   const char* const kNothing =

@@ -87,6 +87,7 @@ class Records(unittest.TestCase):
         self.assertEqual(opt.replace(recompute="full"), recomputed)
         self.assertNotEqual(opt, recomputed)
         self.assertEqual(stepcast.parse_workload(recomputed.to_yaml()), recomputed)
+        self.assertEqual(opt.replace(recompute="selective").recompute, "selective")
         runs = [stepcast.Run("resnet50", "t4", stepcast.Plan(workers=1, local_batch=b), 0.01 * b)
                 for b in (8, 16)]
         fitted = stepcast.calibrate(stepcast.read_cluster("gce-t4"), runs,
@@ -101,7 +102,7 @@ class Records(unittest.TestCase):
                          "calibration of it trained otherwise")
         for key, wrong, allowed in [("precision", "fp64", "fp32, tf32, fp16, bf16"),
                                     ("attention", "flash", "plain, fused"),
-                                    ("recompute", "half", "none, full"),
+                                    ("recompute", "half", "none, selective, full"),
                                     ("optimizer", "lion", "sgd, momentum, adam")]:
             with self.assertRaises(stepcast.InputError) as caught:
                 resnet.replace(**{key: wrong})

@@ -135,7 +135,8 @@ def workload(name: str, *, parameters: int | None = None, gradient_bytes: int | 
         attention : how it is computed: "plain" or "fused"; of a network of the catalogue as it is
             usually trained, otherwise "plain"
         recompute : which activations are computed once more in the backward pass instead of being
-            kept: "none" unless it is "full", those of each block of layers
+            kept: "none" unless it is "selective", those between attention's scores and its product
+            with the values, or "full", those of each block of layers
     """
     if parameters is None and gradient_bytes is None:
         known = _core.find_workload(name)
