@@ -122,6 +122,14 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
     device_memory_ = facts->memory;
     memory_bandwidth_ = facts->memory_bandwidth;
     lacks_peak_ = !HasPeak(*facts, workload_.precision);
+    const bool needs_peak =
+        compute_source_ != ComputeSource::kFitted && compute_source_ != ComputeSource::kNone;
+    if (workload_.precision == Precision::kFp8 && lacks_peak_ && needs_peak) {
+      throw InputError({"", 0, "precision"}, NameOf(workload_.precision),
+                       "needs units that compute in 8 bits, and the data sheet of " + device_ +
+                           " states no peak of such",
+                       "fp32, tf32, fp16, bf16, or a device with fp8, like h100");
+    }
   }
   const AttentionLayers attention = CountAttentionLayers(workload_);
   attention_layers_ = attention.all;

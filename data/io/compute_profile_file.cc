@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -161,7 +162,8 @@ MeasuredSamples ParseSamples(Line line) {
   const bool update = std::holds_alternative<UpdateOp>(point.operation);
   const bool allocation = std::holds_alternative<AllocateOp>(point.operation);
   point.batch = line.Integer("batch", 1, update || allocation ? 1 : kMostSampleBatch);
-  point.precision = static_cast<Precision>(line.Choice("precision", kPrecisionNames));
+  point.precision = static_cast<Precision>(
+      line.Choice("precision", std::span(kPrecisionNames).first(kMeasuredPrecisionCount)));
   point.pass = static_cast<TrainingPass>(line.Choice("pass", kTrainingPassNames));
   if (line.Has("status")) {
     samples.status = static_cast<PointStatus>(line.Choice("status", kPointStatusNames));

@@ -42,6 +42,7 @@ Device TakeDevice(YamlSection* section) {
   device.tf32 = section->Optional("tf32", ParseWorkRate);
   device.fp16 = section->Optional("fp16", ParseWorkRate);
   device.bf16 = section->Optional("bf16", ParseWorkRate);
+  device.fp8 = section->Optional("fp8", ParseWorkRate);
   device.memory = section->Optional("memory", ParseDataSize);
   device.memory_bandwidth = section->Optional("memory_bandwidth", ParseDataRate);
   device.device_link = section->Optional("device_link", ParseDataRate);
@@ -354,6 +355,7 @@ void EmitDevice(YAML::Emitter* out, const Device& d) {
   work_rate("tf32", d.tf32);
   work_rate("fp16", d.fp16);
   work_rate("bf16", d.bf16);
+  work_rate("fp8", d.fp8);
   if (d.memory) EmitText(out, "memory", ExactText(*d.memory, kGigabytes, kBytes));
   const auto data_rate = [&](const char* key, const std::optional<DataRate<>>& rate) {
     if (rate) EmitText(out, key, ExactText(*rate, kGigabytesPerSecond, kBytesPerSecond));

@@ -23,6 +23,7 @@ struct Device {
   std::optional<WorkRate<>> tf32;
   std::optional<WorkRate<>> fp16;
   std::optional<WorkRate<>> bf16;
+  std::optional<WorkRate<>> fp8;
   std::optional<DataSize<>> memory;
   std::optional<DataRate<>> memory_bandwidth;
   // Of the links to other devices of its node (NVLink), each way; unknown where there are none.

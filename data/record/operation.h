@@ -193,12 +193,18 @@ using Operation = std::variant<std::monostate, ConvolutionOp, DenseOp, BatchedPr
 
 // NOLINTEND(modernize-use-nullptr)
 
-// Format in which numbers are multiplied. tf32 is stored in 32 bits.
-enum class Precision { kFp32, kTf32, kFp16, kBf16 };
-inline constexpr int kPrecisionCount = 4;
-inline constexpr const char* kPrecisionNames[kPrecisionCount] = {"fp32", "tf32", "fp16", "bf16"};
+// Format in which numbers are multiplied. tf32 is stored in 32 bits. fp8 is of dense layers alone,
+// whose operands are cast for their products; all else of such a training is bf16.
+enum class Precision { kFp32, kTf32, kFp16, kBf16, kFp8 };
+inline constexpr int kPrecisionCount = 5;
+inline constexpr const char* kPrecisionNames[kPrecisionCount] = {"fp32", "tf32", "fp16", "bf16",
+                                                                 "fp8"};
+// Profiles measure layers at the first of them.
+inline constexpr int kMeasuredPrecisionCount = 4;
+// Whether what layers hand to each other is stored in 16 bits.
 inline constexpr bool HasSixteenBits(Precision precision) {
-  return precision == Precision::kFp16 || precision == Precision::kBf16;
+  return precision == Precision::kFp16 || precision == Precision::kBf16 ||
+         precision == Precision::kFp8;
 }
 
 // Whether attention is products and a softmax, one after another, or all of it one kernel, through

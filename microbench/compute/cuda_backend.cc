@@ -228,6 +228,7 @@ class CudaBackend : public Backend {
  private:
   void CheckPrecision(Precision precision) const {
     constexpr int kAmpere = 80;
+    if (precision == Precision::kFp8) ThrowUnsupported("no layer is measured in fp8");
     const bool newer = precision == Precision::kTf32 || precision == Precision::kBf16;
     if (!newer || device_.capability() >= kAmpere) return;
     const int capability = device_.capability();

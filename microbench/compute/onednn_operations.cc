@@ -806,6 +806,7 @@ std::string WhyUnsupported(const Operation& operation, int batch, Precision prec
                            const std::vector<TrainingPass>& passes) {
   if (precision == Precision::kTf32) return "CPUs have no tf32";
   if (precision == Precision::kFp16) return "oneDNN 2.6 has no fp16 on CPUs";
+  if (precision == Precision::kFp8) return "oneDNN 2.6 has no fp8 on CPUs";
   if (precision == Precision::kBf16 && !HasIsa(dnnl::cpu_isa::avx512_core)) {
     return "oneDNN computes in bf16 only with AVX-512, which this CPU has not";
   }

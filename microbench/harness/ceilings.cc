@@ -29,7 +29,7 @@ std::vector<MeasuredRate> MeasureCeilings(Backend* backend) {
   constexpr int kSide = 1024;
   constexpr std::int64_t kCopied = std::int64_t{32} << 20;
   const DenseOp product{1, kSide, kSide, false, true};
-  for (int i = 0; i < kPrecisionCount; ++i) {
+  for (int i = 0; i < kMeasuredPrecisionCount; ++i) {
     const double flop =
         CountOperation(product, TrainingPass::kForward).flop_per_sample * double{kSide};
     Add(backend, product, kSide, static_cast<Precision>(i), flop, kPrecisionNames[i], &rates);

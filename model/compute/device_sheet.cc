@@ -16,6 +16,8 @@ std::optional<WorkRate<>> PeakOf(const Device& device, Precision precision) {
       return device.fp16;
     case Precision::kBf16:
       return device.bf16;
+    case Precision::kFp8:
+      return device.fp8;
   }
   return std::nullopt;
 }
@@ -29,10 +31,12 @@ bool HasPeak(const Device& device, Precision precision) {
 std::optional<DeviceSheet> SheetOf(const Device& device, Precision precision) {
   if (!device.fp32 || !device.memory_bandwidth) return std::nullopt;
   DeviceSheet sheet;
-  const std::optional<WorkRate<>> peak = PeakOf(device, precision);
+  const bool is_narrow = precision == Precision::kFp8;
+  const std::optional<WorkRate<>> peak = PeakOf(device, is_narrow ? Precision::kBf16 : precision);
   sheet.flop_per_s = peak.value_or(*device.fp32).si();
   sheet.bytes_per_s = device.memory_bandwidth->si();
   if (HasSixteenBits(precision)) sheet.element_bytes = 2;
+  if (is_narrow && device.fp8) sheet.narrow_flop_per_s = device.fp8->si();
   sheet.matrix_units = precision != Precision::kFp32 && peak &&
                        (device.tf32 || *peak / *device.fp32 > kMostOfVectors);
   if (sheet.matrix_units && precision == Precision::kTf32) {

@@ -15,6 +15,8 @@ struct DeviceSheet {
   double bytes_per_s = 0;     // of the memory
   double element_bytes = 4;   // of a stored number
   bool matrix_units = false;  // products are done by units for matrices and not by ordinary ones
+  // Peak of products of 8 bits, where dense layers compute in them and all else in 16; else 0.
+  double narrow_flop_per_s = 0;
   // Peak of the ordinary units, where they compute the same numbers as those for matrices; else 0.
   double ordinary_flop_per_s = 0;
   double multiprocessors = 0;  // 0: unknown, and neither waves nor small products tell
@@ -27,7 +29,7 @@ struct DeviceSheet {
 bool HasPeak(const Device& device, Precision precision);
 
 // Empty without a peak at 32 bits and a memory bandwidth. A precision whose peak the sheet does not
-// have is computed at that of 32 bits.
+// have is computed at that of 32 bits; fp8 at that of bf16, which is what all but dense layers are.
 std::optional<DeviceSheet> SheetOf(const Device& device, Precision precision);
 
 }  // namespace stepcast

@@ -14,10 +14,16 @@
 //   P, B, L      peak [FLOP/s], memory bandwidth [B/s], last cache [B]
 //   S            multiprocessors; watts, nm: power limit [W], process of the chip [nm]
 //   q            1; on units for matrices w / 2: a number of 32 bits takes such a unit twice as
-//                long as one of 16, at the same power
+//                long as one of 16, and that twice as long as one of 8, at the same power
 //   w            bytes of a number; 4 of those that an update reads and writes, at every precision
 //   c            how well a library chooses: the tile that it takes is not always the best
 //   the rest     kCurveParameterSpecs: meaning, unit, range and source of each
+//
+// Where dense layers compute in 8 bits and all else in 16 (fp8, as Transformer Engine has it),
+// their three products have P and w of 8 bits and results of 16, and what they multiply is cast
+// before: input and weights forward, the gradient of the output backward. A cast passes the memory,
+// and writes two layouts of 8 bits, because products need their operands along different lengths.
+// No table that the parameters were learnt from was in 8 bits.
 //
 // A convolution is the product that it is lowered to, or Winograd's where ordinary units compute
 // and windows of 3 or 5 slide by one: 2 x 2 results from 16 products in one kernel, or (7 - r) x
@@ -219,6 +225,10 @@ class OperationCurve {
                                       kKnee);
     });
   }
+  // The same of a dense layer, without its casts.
+  T CountedDense(double flop, double bytes) const {
+    return sheet_.narrow_flop_per_s > 0 ? Narrow().Counted(flop, bytes) : Counted(flop, bytes);
+  }
 
  private:
   static constexpr double kKnee = 4.0;
@@ -231,10 +241,33 @@ class OperationCurve {
       {{128, 128}, {128, 64}, {64, 128}, {64, 64}, {32, 128}, {128, 32}}};
 
   T Products(double count, double m, double n, double k, bool may_split) const {
-    const double bytes = sheet_.element_bytes * count * (m * k + k * n + m * n);
+    constexpr double kNarrowestResult = 2;
+    const double result = std::max(kNarrowestResult, sheet_.element_bytes);
+    const double bytes = count * (sheet_.element_bytes * (m * k + k * n) + result * m * n);
     return p_[kKernelStart] + OnFastestUnits([&](const OperationCurve& units) {
              return units.Tiles(count, m, n, k, bytes, T(1.0), may_split);
            });
+  }
+
+  // That of products of 8 bits, where the sheet has them.
+  OperationCurve Narrow() const {
+    DeviceSheet narrow = sheet_;
+    narrow.flop_per_s = sheet_.narrow_flop_per_s;
+    narrow.element_bytes = 1;
+    narrow.matrix_units = true;
+    narrow.narrow_flop_per_s = 0;
+    return OperationCurve(narrow, p_, burst_);
+  }
+
+  // So many numbers, cast to 8 bits in two layouts; nothing where none are.
+  T Cast(double numbers) const {
+    if (sheet_.narrow_flop_per_s == 0) return T(0.0);
+    const double bytes = (sheet_.element_bytes + 2) * numbers;
+    return p_[kKernelStart] + Seen(bytes) / (p_[kElementBandwidth] * sheet_.bytes_per_s);
+  }
+
+  T DenseProduct(double m, double n, double k) const {
+    return sheet_.narrow_flop_per_s > 0 ? Narrow().Product(1, m, n, k) : Product(1, m, n, k);
   }
 
   // The lesser time(curve) of those units that the sheet lets a library choose from.
@@ -316,12 +349,14 @@ class OperationCurve {
     const double rows = batch * static_cast<double>(o.positions);
     const auto inputs = static_cast<double>(o.inputs);
     const auto units = static_cast<double>(o.units);
-    if (pass == CurvePass::kForward) return Product(1, rows, units, inputs);
+    if (pass == CurvePass::kForward) {
+      return DenseProduct(rows, units, inputs) + Cast(rows * inputs) + Cast(inputs * units);
+    }
     if (pass == CurvePass::kWeightGradient) {
-      const T product = Product(1, inputs, units, rows);
+      const T product = DenseProduct(inputs, units, rows) + Cast(rows * units);
       return o.bias ? T(product + BiasGradient(rows * units)) : product;
     }
-    return o.input_gradient ? Product(1, rows, inputs, units) : T(0.0);
+    return o.input_gradient ? DenseProduct(rows, inputs, units) : T(0.0);
   }
 
   // The gradient of the output, so many numbers, is read once more and added up.

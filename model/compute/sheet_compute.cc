@@ -74,7 +74,9 @@ SheetCompute::Layers SheetCompute::Evaluate(double batch) const {
       const double share = sheet_.element_bytes / kBytesPerElement;
       const double bytes = share * ((in + layer.activation_bytes).in(kBytes)*batch +
                                     kBytesPerElement * static_cast<double>(layer.parameters()));
-      times.first = times.second = curve.Counted(flop, bytes);
+      const bool dense = layer.kind == LayerKind::kDense;
+      times.first = times.second =
+          dense ? curve.CountedDense(flop, bytes) : curve.Counted(flop, bytes);
       if (HasTwoGradients(layer.kind)) times.second *= 2;
     }
     const double again = recomputed_[run.index] ? times.first : 0;

@@ -51,7 +51,9 @@
 // of a heads and s tokens a block has 2 a s^2 bytes of scores here, where they count 5 a s^2.
 //
 // 16 bits are mixed precision as frameworks cast by themselves (PyTorch's autocast): what is
-// trained, its gradients and the optimizer's state keep 32. Holds within about a quarter:
+// trained, its gradients and the optimizer's state keep 32. fp8 is taken to need what bf16 does:
+// two layouts of the weights in 8 bits are as large as the copy, and activations that only dense
+// layers read may be kept in 8 bits, which is less. Holds within about a quarter:
 // allocators round and fragment, and algorithms choose workspaces by themselves. A plan that needs
 // more than the device has is a verdict, not a number to trust; one within kTightShare of it is
 // called tight.

@@ -22,6 +22,7 @@ Json DeviceJson(const Device& d) {
           {"tf32_tflop_per_s", rate(d.tf32)},
           {"fp16_tflop_per_s", rate(d.fp16)},
           {"bf16_tflop_per_s", rate(d.bf16)},
+          {"fp8_tflop_per_s", rate(d.fp8)},
           {"memory_bytes", d.memory ? CountJson(d.memory->in(kBytes)) : Json(nullptr)},
           {"memory_bandwidth_gb_per_s",
            d.memory_bandwidth ? Json(d.memory_bandwidth->in(kGigabytesPerSecond)) : Json(nullptr)},

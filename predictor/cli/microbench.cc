@@ -180,7 +180,8 @@ StateSpaceAxes ReadAxes(const Arguments& args) {
   }
   for (const std::string& text :
        SplitList(args.Has("precision") ? args.Text("precision") : "fp32")) {
-    axes.precisions.push_back(ParseChoice<Precision>(text, "precision", kPrecisionNames));
+    axes.precisions.push_back(ParseChoice<Precision>(
+        text, "precision", std::span(kPrecisionNames).first(kMeasuredPrecisionCount)));
     RequireOnce(axes.precisions, "precision", text);
   }
   axes.optimizer = ReadChoice(args, "optimizer", kOptimizerNames, Optimizer::kMomentum);

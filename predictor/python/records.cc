@@ -23,7 +23,7 @@ py::tuple DeviceState(const Device& d) {
   return py::make_tuple(d.name, d.title, d.source, d.aliases, rate(d.fp32), rate(d.tf32),
                         rate(d.fp16), rate(d.bf16), rate(d.memory), rate(d.memory_bandwidth),
                         OrNone(d.power_w), OrNone(d.multiprocessors), rate(d.last_cache),
-                        OrNone(d.process_nm), rate(d.device_link));
+                        OrNone(d.process_nm), rate(d.device_link), rate(d.fp8));
 }
 
 template <class Q>
@@ -49,6 +49,7 @@ Device DeviceOf(const py::tuple& state) {
   d.last_cache = FromSi<DataSize<>>(state[12]);
   if (!state[13].is_none()) d.process_nm = state[13].cast<double>();
   d.device_link = FromSi<DataRate<>>(state[14]);
+  d.fp8 = FromSi<WorkRate<>>(state[15]);
   return d;
 }
 
@@ -69,6 +70,7 @@ void BindDevice(py::module_* m) {
       .def_property_readonly("tf32_flop_per_s", SiProperty(&Device::tf32), "float : dense peak")
       .def_property_readonly("fp16_flop_per_s", SiProperty(&Device::fp16), "float : dense peak")
       .def_property_readonly("bf16_flop_per_s", SiProperty(&Device::bf16), "float : dense peak")
+      .def_property_readonly("fp8_flop_per_s", SiProperty(&Device::fp8), "float : dense peak")
       .def_property_readonly("memory_bytes", SiProperty(&Device::memory), "float")
       .def_property_readonly("memory_bandwidth_bytes_per_s", SiProperty(&Device::memory_bandwidth),
                              "float")
@@ -249,7 +251,7 @@ void BindWorkload(py::module_* m) {
                     "bool or None : whether samples differ in size; None where nobody says")
       .def_property_readonly(
           "precision", [](const Workload& w) { return NameOf(w.precision); },
-          "str : what it computes in: fp32, tf32, fp16 or bf16")
+          "str : what it computes in: fp32, tf32, fp16, bf16 or fp8")
       .def_property_readonly(
           "optimizer", [](const Workload& w) { return NameOf(w.optimizer); },
           "str : what updates its parameters: sgd, momentum or adam")

@@ -800,6 +800,13 @@ TEST(Predict, ComputesAsTheWorkloadIsTrained) {
   EXPECT_TRUE(says(v100 + trained, "resnet50 (fp16, adam)" + where));
   EXPECT_TRUE(says(v100 + Words{"--precision", "fp32"}, "resnet50" + where));
   EXPECT_TRUE(says(v100 + Words{"--precision", "bf16"}, "states no peak at bf16"));
+  ExpectError(v100 + Words{"--precision", "fp8"}, {"'fp8'", "data sheet of v100", "h100"});
+  const Words h100 = {"predict",       "--device", "h100",        "--workload", "opt_1.3b@2048",
+                      "--local-batch", "4",        "--attention", "fused",      "--precision"};
+  const double half = JsonOf(h100 + Words{"bf16"}).at("step_time_s").get<double>();
+  const double eighth = JsonOf(h100 + Words{"fp8"}).at("step_time_s").get<double>();
+  EXPECT_NE(eighth, half);
+  EXPECT_TRUE(says(h100 + Words{"fp8"}, "opt_1.3b (fp8, fused) on"));
 }
 
 // An option, a file, and an option in place of what the network is known for.
@@ -992,6 +999,7 @@ TEST(Lists, WorkloadsAndMachines) {
     EXPECT_EQ(device.at("tf32_tflop_per_s"), 156);
     EXPECT_EQ(device.at("fp16_tflop_per_s"), 312);
     EXPECT_EQ(device.at("bf16_tflop_per_s"), 312);
+    EXPECT_EQ(device.at("fp8_tflop_per_s"), nullptr);
   }
   bool found = false;
   for (const Json& c : machines.at("clusters")) {
@@ -1085,7 +1093,7 @@ TEST(Sweep, PrecisionsAndOptimizers) {
   // What is varied is not said of all.
   const std::string text = Stepcast(kSweep + over + Words{"--precision", "fp16"}).out;
   EXPECT_EQ(text.find("resnet50 on gce-t4"), 0U) << text;
-  ExpectError(kSweep + Words{"--over", "precision=fp32,fp8"}, {"--precision: 'fp8'", "bf16"});
+  ExpectError(kSweep + Words{"--over", "precision=fp32,fp4"}, {"--precision: 'fp4'", "bf16"});
   ExpectError({"sweep", "--profile", "xeon-onednn-1", "--workload", "resnet18", "--local-batch",
                "32", "--over", "precision=fp32,bf16"},
               {"--over: 'precision'", "--profile"});

@@ -144,11 +144,11 @@ TEST(Refusals, OfOtherOptions) {
         "wrkers=1", "workers=1..999999", "workers=900000..999999"}},
       {sweep + Words{"--over", "workers=1,2"}, "over", {"workers=3,4"}},
       {sweep + Words{"--over", "workers=1,2"}, "y", {"throughput", "step_time", "steps"}},
-      {kPredict, "precision", {"", "fp8", "FP16"}},
+      {kPredict, "precision", {"", "fp4", "FP16"}},
       {kPredict, "optimizer", {"", "lion", "Adam"}},
       {kPredict, "attention", {"", "flash", "Fused"}},
       {kPredict, "recompute", {"", "some", "Full", "Selective"}},
-      {kPredict + Words{"--profile", "xeon-onednn-1"}, "precision", {"fp8"}},
+      {kPredict + Words{"--profile", "xeon-onednn-1"}, "precision", {"fp4"}},
       {kPredict, "profile", {"xeon-onednn-1", "none-such"}},
   };
   for (const auto& c : cases) {

@@ -82,6 +82,7 @@ device:
   tf32: 10 TFLOP/s
   fp16: 20 TFLOP/s
   bf16: 21 TFLOP/s
+  fp8: 42 TFLOP/s
   memory: 16 GB
   memory_bandwidth: 300 GB/s
   power: 75 W
@@ -200,6 +201,7 @@ TEST(Cluster, RoundTripsWithItsCalibration) {
   EXPECT_EQ(a.device_facts->tf32, b.device_facts->tf32);
   EXPECT_EQ(a.device_facts->fp16, b.device_facts->fp16);
   EXPECT_EQ(a.device_facts->bf16, b.device_facts->bf16);
+  EXPECT_EQ(a.device_facts->fp8, b.device_facts->fp8);
   EXPECT_EQ(a.device_facts->memory, b.device_facts->memory);
   EXPECT_EQ(a.device_facts->memory_bandwidth, b.device_facts->memory_bandwidth);
   EXPECT_EQ(a.device_facts->device_link, b.device_facts->device_link);
@@ -432,7 +434,7 @@ TEST(Devices, Errors) {
       {"devices:\n  - {name: t4, fp32: 8.1 TFLOPS}\n",
        ":2: devices[0].fp32: '8.1 TFLOPS' has an unknown unit"},
       {"devices:\n  - {title: t4}\n", ":2: devices[0].name: is a required key that is missing"},
-      {"devices:\n  - {name: t4, fp8: 1 TFLOP/s}\n", ":2: devices[0].fp8: is an unknown key"},
+      {"devices:\n  - {name: t4, fp4: 1 TFLOP/s}\n", ":2: devices[0].fp4: is an unknown key"},
       {"devices: []\n", ":1: devices: is missing or empty; allowed: a list of devices"},
       {"device: []\n", ": device: is an unknown key (did you mean devices?); allowed: devices"},
       {"{}\n", "devices: is missing or empty"}};
@@ -510,6 +512,10 @@ TEST(ShippedMachines, DevicesAreSourcedAndOrdered) {
     EXPECT_GE(tf32, *device.fp32);
     EXPECT_GE(device.fp16.value_or(tf32), tf32);
     EXPECT_GE(device.bf16.value_or(tf32), tf32);
+    // Units for matrices take half as long for half the bits, in all architectures that have fp8.
+    if (device.fp8) {
+      EXPECT_NEAR(*device.fp8 / device.bf16.value(), 2, 0.03);
+    }
   }
 }
 

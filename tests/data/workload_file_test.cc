@@ -91,8 +91,8 @@ TEST(WorkloadFile, SaysHowItIsTrained) {
   }
   EXPECT_TRUE(Says(ErrorOf([&] { Parse(mine + "precision: fp64\n"); }),
                    "net.yaml:3: precision: 'fp64' is not a precision"));
-  EXPECT_TRUE(
-      Says(ErrorOf([&] { Parse(mine + "precision: fp64\n"); }), "allowed: fp32, tf32, fp16, bf16"));
+  EXPECT_TRUE(Says(ErrorOf([&] { Parse(mine + "precision: fp64\n"); }),
+                   "allowed: fp32, tf32, fp16, bf16, fp8"));
   EXPECT_TRUE(Says(ErrorOf([&] { Parse(mine + "optimizer: lion\n"); }),
                    "net.yaml:3: optimizer: 'lion' is not an optimizer"));
   EXPECT_TRUE(

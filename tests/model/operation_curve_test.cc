@@ -371,6 +371,68 @@ RC_GTEST_PROP(OperationCurveProperty, NoProductBeatsThePeak, ()) {
   RC_ASSERT(At(sheet).Product(count, m, n, k + 1) >= time * (1 - 1e-12));
 }
 
+// 100 tiles of 128 x 128 are a wave of 2 128 128 4096 FLOP at 200 GFLOP/s; input and weights, 4096
+// x 1280 numbers each, are read in 16 bits and written twice in 8.
+TEST(OperationCurve, DenseLayersInEightBitsByHand) {
+  DeviceSheet sheet = Round();
+  sheet.matrix_units = true;
+  sheet.element_bytes = 2;
+  sheet.narrow_flop_per_s = 2e13;
+  const DenseOp dense{1280, 4096, 1280};
+  const double wave = 2.0 * 128 * 128 * 4096 / 2e11;
+  const double casts = 2 * 4.0 * 4096 * 1280 / 1e12;
+  EXPECT_NEAR(At(sheet, Ideal()).Time(dense, CurvePass::kForward, 1) / (wave + casts), 1, 1e-3);
+
+  DeviceSheet narrow = sheet;
+  narrow.flop_per_s = sheet.narrow_flop_per_s;
+  narrow.narrow_flop_per_s = 0;
+  narrow.element_bytes = 1;
+  DeviceSheet half = sheet;
+  half.narrow_flop_per_s = 0;
+  const OperationCurve<double> curve = At(sheet);
+  // So many numbers in and out at 2 bytes are as many as a cast reads and writes.
+  const auto cast = [&](std::int64_t numbers) {
+    return At(half).Time(CopyOp{numbers}, CurvePass::kForward, 1);
+  };
+  EXPECT_TRUE(Near(
+      curve.Time(dense, CurvePass::kForward, 3),
+      At(narrow).Product(1, 3 * 1280, 1280, 4096) + cast(3 * 1280 * 4096) + cast(4096 * 1280)));
+  EXPECT_TRUE(Near(curve.Time(dense, CurvePass::kWeightGradient, 3),
+                   At(narrow).Product(1, 4096, 1280, 3 * 1280) + cast(3 * 1280 * 1280)));
+  EXPECT_TRUE(Near(curve.Time(dense, CurvePass::kDataGradient, 3),
+                   At(narrow).Product(1, 3 * 1280, 4096, 1280)));
+  // All else is of 16 bits.
+  const BatchedProductOp scores{12, 384, 384, 64};
+  const ConvolutionOp convolution{64, {56, 56}, 64, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}};
+  for (const CurvePass pass :
+       {CurvePass::kForward, CurvePass::kDataGradient, CurvePass::kWeightGradient}) {
+    EXPECT_EQ(curve.Time(scores, pass, 3), At(half).Time(scores, pass, 3));
+    EXPECT_EQ(curve.Time(convolution, pass, 3), At(half).Time(convolution, pass, 3));
+  }
+}
+
+// Products of an H100 that are large gain most of the factor of two, and small ones lose by casts.
+TEST(OperationCurve, EightBitsPayForLargeProducts) {
+  DeviceSheet half;
+  half.flop_per_s = 989.4e12;
+  half.bytes_per_s = 3350e9;
+  half.element_bytes = 2;
+  half.matrix_units = true;
+  half.multiprocessors = 132;
+  half.watts = 700;
+  half.process_nm = 5;
+  DeviceSheet eighth = half;
+  eighth.narrow_flop_per_s = 1978.9e12;
+  const auto ratio = [&](std::int64_t length) {
+    const DenseOp dense{length, length, length};
+    return At(eighth).Time(dense, TrainingPass::kForward, 1) /
+           At(half).Time(dense, TrainingPass::kForward, 1);
+  };
+  EXPECT_GT(ratio(256), 1);
+  EXPECT_LT(ratio(8192), 0.75);
+  EXPECT_GT(ratio(8192), 0.5);
+}
+
 TEST(OperationCurve, ParametersAreWithinTheirRanges) {
   for (const CurveParameterSpec& spec : kCurveParameterSpecs) {
     EXPECT_GT(spec.low, 0) << spec.name;

@@ -78,6 +78,41 @@ TEST(DeviceSheet, UnitsForMatricesAreKnownByTheirPeak) {
   EXPECT_FALSE(SheetOf(device, Precision::kBf16)->matrix_units) << "no peak of its own";
 }
 
+// Dense layers alone compute in 8 bits.
+TEST(DeviceSheet, OfEightBitsIsThatOfBf16BesideProducts) {
+  Device device = MakeDevice(67, 3350);
+  device.bf16 = TeraflopPerSecond(989.0);
+  const DeviceSheet none = SheetOf(device, Precision::kFp8).value();
+  EXPECT_FALSE(HasPeak(device, Precision::kFp8));
+  EXPECT_EQ(none.narrow_flop_per_s, 0);
+  device.fp8 = TeraflopPerSecond(1979.0);
+  EXPECT_TRUE(HasPeak(device, Precision::kFp8));
+  const DeviceSheet sheet = SheetOf(device, Precision::kFp8).value();
+  EXPECT_EQ(sheet.narrow_flop_per_s, 1979e12);
+  EXPECT_EQ(sheet.flop_per_s, 989e12);
+  EXPECT_EQ(sheet.element_bytes, 2);
+  EXPECT_TRUE(sheet.matrix_units);
+  EXPECT_EQ(SheetOf(device, Precision::kBf16)->narrow_flop_per_s, 0);
+}
+
+// A dense layer of which only work and bytes are stated has the peak of 8 bits, an activation not.
+TEST(SheetCompute, DenseLayersComputeInEightBits) {
+  Workload workload = TwoLayers();
+  workload.layers[0].forward_flop = Flop(2e12);
+  workload.layers[1].forward_flop = Flop(1e12);
+  Device device = MakeDevice(67, 3350);
+  device.bf16 = TeraflopPerSecond(989.0);
+  device.fp8 = TeraflopPerSecond(1978.0);
+  const auto seconds = [&](Precision precision) {
+    workload.precision = precision;
+    return SheetCompute(workload, device).BackwardSeconds(1);
+  };
+  const std::vector<double> half = seconds(Precision::kBf16);
+  const std::vector<double> eighth = seconds(Precision::kFp8);
+  EXPECT_NEAR(eighth[0] / half[0], 0.5, 0.01);
+  EXPECT_EQ(eighth[1], half[1]);
+}
+
 // TF32 has 32 bits, which ordinary units compute as well; 16 bits they do not.
 TEST(DeviceSheet, OrdinaryUnitsComputeTf32Too) {
   Device device = MakeDevice(10, 320);

@@ -389,6 +389,28 @@ TEST(Flags, APrecisionWithoutAPeak) {
   EXPECT_EQ(tf32.step_time, single.step_time) << "as many bytes, and the same peak";
 }
 
+// Where nothing computes in 8 bits there is no such training.
+TEST(Flags, EightBitsNeedUnitsForThem) {
+  Workload bert = *FindWorkload("bert_base");
+  const auto predictor = [&](Precision precision, const Device& device) {
+    bert.precision = precision;
+    return Predictor(SyntheticCluster(), bert, device);
+  };
+  EXPECT_TRUE(
+      Says(ErrorOf([&] { predictor(Precision::kFp8, T4()); }),
+           "precision: 'fp8' needs units that compute in 8 bits, and the data sheet of t4 "
+           "states no peak of such; allowed: fp32, tf32, fp16, bf16, or a device with fp8"));
+  Device narrow = T4();
+  narrow.bf16 = TeraflopPerSecond(100.0);
+  narrow.fp8 = TeraflopPerSecond(200.0);
+  const Plan plan = AllreducePlan({1}, 32);
+  const Prediction half = predictor(Precision::kBf16, narrow).Predict(plan);
+  const Prediction eighth = predictor(Precision::kFp8, narrow).Predict(plan);
+  EXPECT_FALSE(HasFlag(eighth, "states no peak"));
+  EXPECT_NE(eighth.step_time, half.step_time);
+  EXPECT_EQ(eighth.memory.total, half.memory.total);
+}
+
 // What was measured was measured in one precision: the data sheet tells what another changes, and
 // batches and memory of the one say nothing of the other.
 TEST(Flags, FittedComputeIsOfItsPrecision) {

@@ -100,7 +100,7 @@ class Records(unittest.TestCase):
                          "calibration")
         self.assertEqual(stepcast.Predictor(fitted, resnet).predict(plan).compute_source,
                          "calibration of it trained otherwise")
-        for key, wrong, allowed in [("precision", "fp64", "fp32, tf32, fp16, bf16"),
+        for key, wrong, allowed in [("precision", "fp64", "fp32, tf32, fp16, bf16, fp8"),
                                     ("attention", "flash", "plain, fused"),
                                     ("recompute", "half", "none, selective, full"),
                                     ("optimizer", "lion", "sgd, momentum, adam")]:

@@ -130,7 +130,7 @@ def workload(name: str, *, parameters: int | None = None, gradient_bytes: int | 
         parameters : trainable parameters of a network that is not in the catalogue; gradients are
             four bytes each, unless
         gradient_bytes : says what one worker contributes to a synchronisation
-        precision : what it computes in: "fp32" unless it is "tf32", "fp16" or "bf16"
+        precision : what it computes in: "fp32" unless it is "tf32", "fp16", "bf16" or "fp8"
         optimizer : what updates its parameters: "momentum" unless it is "sgd" or "adam"
         attention : how it is computed: "plain" or "fused"; of a network of the catalogue as it is
             usually trained, otherwise "plain"
