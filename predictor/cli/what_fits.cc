@@ -31,7 +31,12 @@ std::vector<LeanerTraining> LeanerTrainings(const Workload& workload) {
     trainings.push_back(
         {"--attention fused", [](Workload* w) { w->attention = AttentionForm::kFused; }});
   }
-  if (workload.recompute == Recompute::kNone && HasBlocks(workload)) {
+  if (workload.recompute == Recompute::kNone && workload.attention == AttentionForm::kPlain &&
+      !AttentionCores(workload).empty()) {
+    trainings.push_back(
+        {"--recompute selective", [](Workload* w) { w->recompute = Recompute::kSelective; }});
+  }
+  if (workload.recompute != Recompute::kFull && HasBlocks(workload)) {
     trainings.push_back({"--recompute full", [](Workload* w) { w->recompute = Recompute::kFull; }});
   }
   return trainings;
