@@ -222,8 +222,8 @@ std::string UnequalText(const UnequalWorkers& unequal) {
   std::string text =
       unequal.by_speed
           ? fmt::format(
-                "Shares by speed, micro-steps of {} samples on a fast device and {} on a slow one, "
-                "take {} a step ({}): {} the throughput of {} shares.",
+                "Shares by speed (--local-batch {} --slow-local-batch {}) take {} a step ({}): {} "
+                "the throughput of {} shares.",
                 best.fast_batch, best.slow_batch, FormatDuration(best.step_time),
                 FormatThroughput(best.throughput),
                 FormatFactor(best.throughput / unequal.equal.throughput), given)
