@@ -501,7 +501,7 @@ void Check(const Place& place, const Predictor& predictor, long number, Agreemen
   OrRefusal(number, [&] { CheckAnswer(predictor, plan, number, agreement); });
 }
 
-int Run(const Arguments& arguments) {
+int RecordAnswers(const Arguments& arguments) {
   const Shipped shipped(STEPCAST_SOURCE_DIR);
   Agreement agreement;
   std::optional<Place> place;
@@ -549,7 +549,7 @@ int main(int count, char** values) {
     }
   }
   try {
-    return stepcast::Run(arguments);
+    return stepcast::RecordAnswers(arguments);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "record_answers: %s\n", error.what());
     return 2;
