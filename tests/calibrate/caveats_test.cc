@@ -233,7 +233,11 @@ TEST(Caveats, RowsThatRepeatOthers) {
       [](stepcast::Run* run) { run->source = "again"; },
       [](stepcast::Run* run) { run->stopped = true; },
       [](stepcast::Run* run) { run->extra = {"2"}; },
+      [](stepcast::Run* run) { run->exposed_sync = run->step_time * 0.1; },
+      [](stepcast::Run* run) { run->spread.sd = run->step_time * 0.1; },
       [](stepcast::Run* run) { run->spread.p50 = run->step_time; },
+      [](stepcast::Run* run) { run->spread.p95 = run->step_time; },
+      [](stepcast::Run* run) { run->spread.p99 = run->step_time; },
       [](stepcast::Run* run) {
         run->plan.hosts = {"a", "b", "c"};
       }};

@@ -113,6 +113,11 @@ TEST_P(OneChange, IsNamedWithItsNewValue) {
     EXPECT_EQ(report.verdict.rfind("The calibration is stale: ", 0), 0U) << report.verdict;
     const ParameterDrift* drift = Find(report, change.scope, change.name);
     ASSERT_NE(drift, nullptr) << report.verdict;
+    EXPECT_NE(report.verdict.find("explains " + std::to_string(report.drifts.front().explained) +
+                                  " of " + std::to_string(report.runs) + " runs (" +
+                                  std::to_string(report.met) + " without it)"),
+              std::string::npos)
+        << report.verdict;
     EXPECT_GT(std::abs(drift->z), 3);
     EXPECT_LT(std::abs(std::log(drift->now / truth.ValueOf(of))), 3 * drift->now_log_sd)
         << report.verdict;

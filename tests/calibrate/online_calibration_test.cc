@@ -666,6 +666,34 @@ TEST(OnlineCluster, ASlowWorkloadIsPartlyASlowDevice) {
   EXPECT_GT(speed(2), 0.5 * speed(1)) << "the rest is the workload's";
 }
 
+// What a workload takes for each sample tells of its device. Its fixed time, which is believed
+// around that, tells nothing more: whether the cluster was fitted before, or not.
+TEST(OnlineCluster, AFixedTimeTellsNothingOfTheDevice) {
+  const auto taught = [](const Cluster& start, const std::string& workload, const Truth& truth) {
+    const SyntheticProblem synthetic(truth);
+    OnlineCalibration job(start, *FindWorkload(workload), T4());
+    for (int i = 0; i < 25; ++i) {
+      for (const int batch : SyntheticBatches(workload)) {
+        const Plan plan = AllreducePlan({1}, batch);
+        job.Observe(plan, synthetic.TrueStep(workload, plan));
+      }
+    }
+    return job.cluster();
+  };
+  const Cluster fitted = taught(SyntheticCluster(), "bert_base", PlausibleTruth());
+  for (const Cluster& start : {SyntheticCluster(), fitted}) {
+    const auto log_speed = [&](double fixed_ms) {
+      Truth truth = PlausibleTruth();
+      truth.workloads.at("resnet50").si[kFixedTime] = 1e-3 * fixed_ms;
+      const Calibration c = *taught(start, "resnet50", truth).calibration;
+      const std::optional<int> at = c.Find("device t4", "device_speed");
+      EXPECT_TRUE(at);
+      return at ? std::log(c.parameters[static_cast<std::size_t>(*at)].value) : 0;
+    };
+    EXPECT_NEAR(log_speed(4), log_speed(60), 0.01);
+  }
+}
+
 // What a job says of the network moves what is believed of other jobs, and no more than that.
 TEST(OnlineCluster, KeepsWhatItDoesNotTouch) {
   const Cluster start = CalibratedCluster(PlausibleTruth(), 0.1);

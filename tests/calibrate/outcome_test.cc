@@ -37,6 +37,23 @@ TEST(Outcome, NoRuns) {
   EXPECT_TRUE(outcome.residuals.empty());
 }
 
+// How far runs are from what is believed before any of them is their median: a few of another unit
+// among them change nothing.
+TEST(Outcome, BeforeTheFitTheMiddleRunCounts) {
+  const auto log_ratio = [](const std::vector<double>& times) {
+    SyntheticProblem synthetic(OneWorkload());
+    synthetic.problem().devices[kSyntheticDevice] = T4();
+    for (const double factor : times) {
+      synthetic.Add("resnet50", AllreducePlan({1}, 32), std::log(factor));
+    }
+    return Calibrate(synthetic.problem()).prior_log_ratio;
+  };
+  const double alike = log_ratio({1, 1, 1, 1, 1});
+  EXPECT_NEAR(log_ratio({1, 60, 1, 60, 1}), alike, 1e-9);
+  EXPECT_NEAR(log_ratio({1, 1 / 60.0, 1, 1, 1 / 60.0}), alike, 1e-9);
+  EXPECT_NEAR(log_ratio({3, 3, 3, 3, 3}), alike + std::log(3.0), 1e-9);
+}
+
 TEST(Outcome, OneRunWorksWithWideIntervals) {
   SyntheticProblem synthetic(OneWorkload());
   const Plan measured = AllreducePlan({1, 1}, 32);

@@ -165,5 +165,19 @@ TEST(SlowDrift, BeginsAnew) {
   EXPECT_NEAR(change->now / Seconds(2.1), 1, 1e-9);
 }
 
+// What steps had shown before they begin anew counts no more: a step adds 1.5 at most to a sum that
+// tells above 24, so that 16 longer ones tell nothing, and 17 do.
+TEST(SlowDrift, BeginsAnewWithoutWhatHadNearlyShownAChange) {
+  for (const double factor : {1.1, 1 / 1.1}) {
+    SlowDrift drift;
+    for (int i = 0; i < 100; ++i) EXPECT_FALSE(drift.Observe(Seconds(1.0)));
+    for (int i = 0; i < 16; ++i) EXPECT_FALSE(drift.Observe(Seconds(factor)));
+    drift.BeginAnew();
+    for (int i = 0; i < 100; ++i) EXPECT_FALSE(drift.Observe(Seconds(2.0)));
+    for (int i = 0; i < 16; ++i) EXPECT_FALSE(drift.Observe(Seconds(2 * factor))) << i;
+    EXPECT_TRUE(drift.Observe(Seconds(2 * factor)));
+  }
+}
+
 }  // namespace
 }  // namespace stepcast

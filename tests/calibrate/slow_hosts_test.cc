@@ -235,6 +235,20 @@ TEST(SlowHosts, ProposedRunsShowThem) {
     EXPECT_GT(run.device_seconds, 0);
     EXPECT_NE(run.tells.find("computes like the others"), std::string::npos);
   }
+  // Of several devices a node all are run together, as the target runs them; servers have none.
+  Plan pairs = OnHosts(kFour, 32);
+  pairs.placement = Placement(4, 2);
+  for (const Strategy strategy : {Strategy::kAllreduce, Strategy::kRing, Strategy::kPsSync}) {
+    pairs.strategy = strategy;
+    pairs.servers = UsesServers(strategy) ? 2 : 0;
+    NextRuns of_pairs;
+    AddHostRuns(model, pairs, range, {"n3", "n4"}, &of_pairs);
+    ASSERT_EQ(of_pairs.runs.size(), 2U);
+    for (const NextRun& run : of_pairs.runs) {
+      EXPECT_EQ(run.plan.workers(), UsesServers(strategy) ? 1 : 2);
+      EXPECT_EQ(run.plan.strategy, UsesServers(strategy) ? Strategy::kNone : strategy);
+    }
+  }
   NextRuns of_one;
   AddHostRuns(model, OnHosts({"n1"}, 32), {}, {"n1"}, &of_one);
   EXPECT_TRUE(of_one.runs.empty()) << "one host has nobody to be compared with";
@@ -418,6 +432,8 @@ TEST(HostFindings, CountTheRunsOfASlowLink) {
     auto run = synthetic.problem().runs.back();
     run.workload = "message";
     run.step_time = run.step_time * (0.8 - 0.01 * repeat);
+    // Whichever host is named first.
+    if (repeat == 1) std::reverse(run.plan.hosts.begin(), run.plan.hosts.end());
     synthetic.problem().runs.push_back(run);
   }
   EXPECT_EQ(runs(), 3) << "one of messages";

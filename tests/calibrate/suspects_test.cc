@@ -78,6 +78,12 @@ std::vector<Spoilt> SpoiltRows() {
   const auto link = [](double gbit) {
     return [gbit](Plan* plan) { plan->link.bandwidth = GigabitsPerSecond(gbit); };
   };
+  const auto losing = [](double loss) {
+    return [loss](Plan* plan) {
+      plan->link.rtt = Milliseconds(10.0);
+      plan->link.loss = loss;
+    };
+  };
   const auto servers = [](Plan* plan) {
     plan->strategy = Strategy::kPsSync;
     plan->servers = 2;
@@ -123,6 +129,8 @@ std::vector<Spoilt> SpoiltRows() {
        "behaves like a link of 4 Gbit/s, where the row says 500 Mbit/s: bits and bytes"},
       {"LinkInBits", resnet, Changed(eight, link(8)), Changed(eight, link(1)), same,
        "behaves like a link of 1 Gbit/s, where the row says 8 Gbit/s: bits and bytes"},
+      {"MoreLoss", resnet, Changed(eight, losing(0.001)), Changed(eight, losing(0.02)), same,
+       " %, where 0.1 % are stated"},
       {"Throttled", resnet, single, single, [](double t) { return 1.6 * t; },
        "than its like: a straggling node"},
       {"Shared", resnet, AllreducePlan({4}, 24), AllreducePlan({4}, 24),
