@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -253,8 +254,11 @@ TEST(ImportOnnx, AMaskThatTriluCutsIsCausal) {
       return m->Node("Add", {m->Node("Unsqueeze", {mask, m->Integers("axes", {0, 1})}), scores});
     });
   };
-  EXPECT_TRUE(filled(1));
-  EXPECT_FALSE(filled(3)) << "a window";
+  // A token more or less at the diagonal is causal still.
+  for (const std::int64_t diagonal : {-1, 0, 1}) EXPECT_TRUE(filled(diagonal)) << diagonal;
+  for (const std::int64_t diagonal : {-3, -2, 2, 3}) {
+    EXPECT_FALSE(filled(diagonal)) << diagonal << ": a window";
+  }
   const auto chosen = [&](float hidden) {
     return IsCausal([&](Model* m, const std::string& scores) {
       const std::string seen = m->Node("Cast", {lower(m)}, Model::Int{"to", 9});
@@ -353,8 +357,12 @@ TEST(ImportOnnx, Poolings) {
   m.Output(m.Node("GlobalAveragePool", {x}));
   m.Output(m.Node("ReduceMean", {x}, Model::Ints{"axes", {2, 3}}));
   m.Output(m.Node("AveragePool", {x}, Model::Ints{"kernel_shape", {3, 3}}));
+  m.Output(m.Node("GlobalMaxPool", {x}));
+  for (const char* op : {"ReduceMax", "ReduceMin"}) {
+    m.Output(m.Node(op, {x}, Model::Ints{"axes", {2, 3}}));
+  }
   const Workload w = Import(m);
-  ASSERT_EQ(w.layers.size(), 5U);
+  ASSERT_EQ(w.layers.size(), 8U);
   const PoolingOp maximum = OperationOf<PoolingOp>(w, 1);
   EXPECT_EQ(maximum, (PoolingOp{PoolingKind::kMax, 4, {9, 9}, {2, 2}, {2, 2}, {0, 0, 1, 1}}));
   EXPECT_EQ(maximum.output(), (Lengths2{5, 5}));
@@ -363,6 +371,8 @@ TEST(ImportOnnx, Poolings) {
   EXPECT_EQ(OperationOf<PoolingOp>(w, 2), mean);
   EXPECT_EQ(OperationOf<PoolingOp>(w, 3), mean);
   EXPECT_EQ(OperationOf<PoolingOp>(w, 4).output(), (Lengths2{3, 3}));
+  const PoolingOp most{PoolingKind::kMax, 4, {5, 5}, {5, 5}, {}, {}};
+  for (const std::size_t layer : {5U, 6U, 7U}) EXPECT_EQ(OperationOf<PoolingOp>(w, layer), most);
 }
 
 // What an image classifier's squeeze and excitation needs.
@@ -423,6 +433,32 @@ TEST(ImportOnnx, ActivationFunctions) {
               return m.Node("Mul", {m.Node("Mul", {x, m.Scalar(0.5F)}), one});
             }),
             Function::kGeluTanh);
+}
+
+// Of 6 rows of 10 features: over one axis since opset 13, the last where none is said; before, over
+// all from the axis on, the second where none is said.
+TEST(ImportOnnx, SoftmaxIsOverTheAxesOfItsOpset) {
+  const auto softmax = [](int opset, std::optional<std::int64_t> axis) {
+    Model m(opset);
+    const std::string x = m.Linear(m.Input("x", {"batch", "6", "4"}), "fc", 4, 10);
+    m.Output(axis ? m.Node("Softmax", {x}, Model::Int{"axis", *axis}) : m.Node("Softmax", {x}));
+    return OperationOf<ActivationOp>(Import(m), 1);
+  };
+  const ActivationOp of_features{Function::kSoftmax, 6, 10};
+  const ActivationOp of_rows{Function::kSoftmax, 10, 6};
+  const ActivationOp of_all{Function::kSoftmax, 1, 60};
+  for (const int opset : {11, 12}) {
+    EXPECT_EQ(softmax(opset, std::nullopt), of_all) << opset;
+    EXPECT_EQ(softmax(opset, 1), of_all) << opset;
+    EXPECT_EQ(softmax(opset, 2), of_features) << opset;
+    EXPECT_EQ(softmax(opset, -1), of_features) << opset;
+  }
+  for (const int opset : {13, 20}) {
+    EXPECT_EQ(softmax(opset, std::nullopt), of_features) << opset;
+    EXPECT_EQ(softmax(opset, 1), of_rows) << opset;
+    EXPECT_EQ(softmax(opset, 2), of_features) << opset;
+    EXPECT_EQ(softmax(opset, -2), of_rows) << opset;
+  }
 }
 
 // Some exporters subtract the mean twice: for the variance, and for what is divided.

@@ -368,6 +368,25 @@ TEST(ImportRanks, GroupsWaitForThemselves) {
   EXPECT_EQ(training.compared_in_part, 0);
 }
 
+// A list of many ranks is cut off, "[0, 1, ..., 63]": its numbers are not all members, and the
+// group's name and size tell the rest.
+TEST(ImportRanks, AGroupWhoseListIsCutOffHasItsSize) {
+  std::vector<RankFile> files;
+  for (int rank = 0; rank < 2; ++rank) {
+    files.push_back(
+        RankFile(World(rank, 64))
+            .Step(1, 0, 100)
+            .AllReduce(5, 10, 10 + 5 * rank,
+                       Message("allreduce", 100, 100, "Float", 64, Group("7", "[0, 1, ..., 63]"))));
+  }
+  const TrainingRanks training = Import(files);
+  for (const auto& rank : training.ranks) EXPECT_TRUE(rank.remarks.empty()) << rank.rank;
+  EXPECT_NEAR(training.ranks[1].mean.waits, 5 * kUs, kTight);
+  EXPECT_EQ(training.compared_in_part, 1);
+  ASSERT_EQ(training.classes.size(), 1U);
+  EXPECT_EQ(training.classes[0].ranks, 64);
+}
+
 TEST(ImportRanks, CallsThatAreNotCompared) {
   const auto why = [](const std::vector<RankFile>& files) {
     const TrainingRanks training = Import(files);

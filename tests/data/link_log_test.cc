@@ -499,6 +499,10 @@ TEST(Guess, TellsTheFileAndItsReader) {
   const auto of_several = GuessFile(Sample("step_log/trainer"));
   EXPECT_NE(of_several->why.find("3 times of the form \"progress bar\""), std::string::npos)
       << of_several->why;
+  // Where to look: at the first of them.
+  const auto of_lines = GuessFile(folder.Write(
+      "train.log", "a job\nbegins\nglobal_step/sec: 2\nglobal_step/sec: 2\nglobal_step/sec: 4\n"));
+  EXPECT_EQ(of_lines->why, "3 times of the form \"TensorFlow\", from line 3 on");
 }
 
 }  // namespace

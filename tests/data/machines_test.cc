@@ -85,7 +85,11 @@ device:
   fp8: 42 TFLOP/s
   memory: 16 GB
   memory_bandwidth: 300 GB/s
+  device_link: 150 GB/s
   power: 75 W
+  multiprocessors: 40
+  last_cache: 4 MB
+  process: 12 nm
 nodes: 4
 devices_per_node: 2
 nics_per_node: 2
@@ -204,6 +208,7 @@ TEST(Cluster, RoundTripsWithItsCalibration) {
   EXPECT_EQ(a.device_facts->fp8, b.device_facts->fp8);
   EXPECT_EQ(a.device_facts->memory, b.device_facts->memory);
   EXPECT_EQ(a.device_facts->memory_bandwidth, b.device_facts->memory_bandwidth);
+  EXPECT_EQ(b.device_facts->device_link, GigabytesPerSecond(150.0));
   EXPECT_EQ(a.device_facts->device_link, b.device_facts->device_link);
   EXPECT_EQ(a.device_facts->multiprocessors, b.device_facts->multiprocessors);
   EXPECT_EQ(a.device_facts->last_cache, b.device_facts->last_cache);
@@ -347,7 +352,12 @@ TEST(Cluster, Errors) {
        "lab.yaml:9: calibration.log_covariance: 'nan' is not a number"},
       {kSmall + "calibration:\n  residual_log_sd: 0\n" + range + "  parameters: [" + estimate +
            "data}]\n  log_covariance: x\n",
-       "calibration.log_covariance: 'x' is not a number"}};
+       "calibration.log_covariance: 'x' is not a number"},
+      {kSmall + "calibration:\n  residual_log_sd: 0\n" + range +
+           "  parameters: [{scope: cluster, name: x, value: 1, log_sd: 0, prior_value: 1, "
+           "prior_log_sd: 1, runs: 3, runs_nearer: 4, decided_by: data}]\n  log_covariance: 1\n",
+       "calibration.parameters[0].runs_nearer: '4' is out of range; allowed: a whole number from 0 "
+       "to 3"}};
   for (const auto& c : cases) EXPECT_TRUE(Says(ErrorOf([&] { Parse(c.text); }), c.says)) << c.text;
 }
 

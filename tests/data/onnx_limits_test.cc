@@ -304,6 +304,45 @@ TEST(OnnxShapes, AreThoseOfLibonnx) {
   EXPECT_GT(compared, 600);
 }
 
+// What operators do where they are told less, or more, than the models above tell them.
+TEST(OnnxShapes, ByHand) {
+  const auto shape = [](const std::function<std::string(Model*)>& build) {
+    Model m;
+    const std::string value = build(&m);
+    return ShapeHere(m, value).value_or(Dims());
+  };
+  const auto image = [](Model* m) { return m->Input("x", {"1", "4", "8", "7"}); };
+  // (8 - 1) 2 + 3 - 1 - 1 and (7 - 1) 3 + 3, and what is to be added at one end.
+  for (const Dims& more : {Dims{0, 0}, Dims{1, 2}}) {
+    EXPECT_EQ(shape([&](Model* m) {
+                m->Weight("w", {4, 3, 3, 3});
+                return m->Node("ConvTranspose", {image(m), "w"}, Model::Ints{"strides", {2, 3}},
+                               Model::Ints{"pads", {1, 0, 1, 0}},
+                               Model::Ints{"output_padding", more});
+              }),
+              (Dims{1, 3, 15 + more[0], 21 + more[1]}));
+  }
+  EXPECT_EQ(shape([&](Model* m) { return m->Node("Transpose", {image(m)}); }), (Dims{7, 8, 4, 1}));
+  // From where to before where, by how much.
+  const auto range = [&](std::int64_t from, std::int64_t to, std::int64_t by) {
+    return shape([&](Model* m) {
+      const std::string all = m->Node("Range", {m->Index(from), m->Index(to), m->Index(by)});
+      return m->Node("Expand", {m->Input("x", {"1"}), all});
+    });
+  };
+  EXPECT_EQ(range(2, 7, 2), (Dims{2, 4, 6}));
+  EXPECT_EQ(range(2, 8, 2), (Dims{2, 4, 6}));
+  EXPECT_EQ(range(6, 1, -2), (Dims{6, 4, 2}));
+  // Numbers below zero count from the end.
+  EXPECT_EQ(
+      shape([&](Model* m) {
+        const std::string all = m->Integers("all", {3, 4, 5});
+        const std::string picked = m->Node("Gather", {all, m->Integers("picks", {-1, 1, -3, 0})});
+        return m->Node("Expand", {m->Input("x", {"1"}), picked});
+      }),
+      (Dims{5, 4, 3, 3}));
+}
+
 // ---- Graphs that make no sense.
 
 TEST(OnnxLimits, RanksThatDoNotFit) {

@@ -522,6 +522,13 @@ TEST(PlanFields, WaysToCompress) {
   EXPECT_TRUE(Says(ErrorOf([&] { read("powersgd=1.5"); }), "'1.5'"));
   EXPECT_TRUE(Says(ErrorOf([&] { read("fp16=2"); }), "'fp16=2' takes no number; allowed: fp16"));
   EXPECT_TRUE(Says(ErrorOf([&] { read("none=1"); }), "'none=1' takes no number; allowed: none"));
+  // What is named as allowed is a way to compress by what was asked for.
+  for (const char* name : {"topk", "powersgd"}) {
+    const std::optional<InputError> error = ErrorOf([&] { read(name); });
+    ASSERT_TRUE(error) << name;
+    EXPECT_TRUE(error->allowed().starts_with(name)) << error->allowed();
+    EXPECT_GT(read(error->allowed()).kept, 0) << error->allowed();
+  }
   for (const char* text : {"none", "fp16", "bf16", "int8", "topk=0.001", "topk=1", "powersgd=4"}) {
     EXPECT_EQ(FindPlanField("compress")->text(ReadFlag("compress", text)), text);
   }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -826,6 +827,17 @@ TEST(StepLog, LinesAreBoundedAndTheirNumbersThoseOfTheFile) {
   UnknownLines unknown;
   unknown.Add({lines[4].second, 5});
   EXPECT_EQ(unknown.first.front().text, "?");
+}
+
+// All are counted, and the first three are shown.
+TEST(UnknownLines, AreCountedAndTheFirstShown) {
+  UnknownLines unknown;
+  for (int number = 1; number <= 5; ++number) {
+    unknown.Add({"line", 10 * number});
+    EXPECT_EQ(unknown.count, number);
+    ASSERT_EQ(unknown.first.size(), static_cast<std::size_t>(std::min(number, 3)));
+    EXPECT_EQ(unknown.first.back().number, 10 * std::min(number, 3));
+  }
 }
 
 }  // namespace

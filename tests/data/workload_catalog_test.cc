@@ -811,6 +811,9 @@ TEST(WorkloadCatalog, AMessageIsNamedByItsBytes) {
   EXPECT_EQ(message->trainable_parameters, 262144);
   EXPECT_TRUE(message->communication_only);
   EXPECT_TRUE(message->layers.empty());
+  const std::optional<Workload> least = FindWorkload("message_4");
+  ASSERT_TRUE(least);
+  EXPECT_EQ(least->trainable_parameters, 1);
   for (const char* other : {"message_", "message_3", "message_1e6", "message_17 ", "message_-4",
                             "message_1000000000000001", "message_99999999999999999999"}) {
     EXPECT_FALSE(FindWorkload(other)) << other;

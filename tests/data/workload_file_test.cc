@@ -161,6 +161,11 @@ TEST(WorkloadFile, GradientBytesSuffice) {
   EXPECT_EQ(workload.parameters, 1000);
   EXPECT_EQ(workload.trainable_parameters, 1000);
   EXPECT_EQ(workload.gradient_bytes, Bytes(4000.0));
+  // How many parameters they are of may be said beside them.
+  const Workload counted = Parse("name: mine\ngradient_bytes: 4000\ntrainable_parameters: 2000\n");
+  EXPECT_EQ(counted.parameters, 2000);
+  EXPECT_EQ(counted.trainable_parameters, 2000);
+  EXPECT_EQ(counted.gradient_bytes, Bytes(4000.0));
 }
 
 // Half precision: what is exchanged is what the file says.
