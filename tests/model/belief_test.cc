@@ -606,6 +606,17 @@ TEST(BeliefNames, SayWhoseParameterItIs) {
   EXPECT_EQ(belief.NameOf(kSpread), "straggler_spread of resnet50 on t4");
 }
 
+// Whoever names a device means that; else its data sheet says whose it is, however the cluster's
+// file spells it, and without one the cluster's file does.
+TEST(BeliefNames, OfADevice) {
+  Cluster cluster;
+  cluster.device = "Tesla T4";
+  EXPECT_EQ(DeviceName(cluster, T4(), "mine"), "mine");
+  EXPECT_EQ(DeviceName(cluster, std::nullopt, "mine"), "mine");
+  EXPECT_EQ(DeviceName(cluster, T4(), ""), "t4");
+  EXPECT_EQ(DeviceName(cluster, std::nullopt, ""), "Tesla T4");
+}
+
 // ---- Calibrations of another version.
 
 std::optional<InputError> ErrorWith(const std::function<void(Builder*)>& spoil) {

@@ -124,6 +124,28 @@ TEST_P(Exchanges, GrowAsTheirCost) {
   EXPECT_EQ(exchange.Room(rarely).si(), 0);
 }
 
+// Where the servers' phases run beside each other, the slower one sets the pace: the pull where the
+// network adds up what is pushed, the push where it copies what is pulled.
+TEST_P(Exchanges, TheSlowerOfPipelinedPhasesSetsThePace) {
+  if (strategy() != Strategy::kPsSync) GTEST_SKIP() << "has no phases that are pipelined";
+  Plan plan = PlanOn(8, 1);
+  plan.server.pipelined = true;
+  for (const bool adds : {false, true}) {
+    plan.server.in_network_aggregation = adds;
+    plan.server.multicast = !adds;
+    const StepFacts facts = FactsOf(plan);
+    StepTerms<double> terms;
+    EvaluateStep(facts, fitted_, network_, &terms);
+    const GrowthQuestion question{plan, strategy(), terms, *facts.buckets, facts.gradient};
+    const Duration<> push = terms.phases.push.Time(facts.gradient);
+    const Duration<> pull = terms.phases.pull.Time(facts.gradient);
+    EXPECT_EQ(push < pull, adds);
+    const CallPaces paces = ExchangeOf(strategy()).Paces(question);
+    EXPECT_EQ(paces.steady.Time(facts.gradient), Max(push, pull));
+    EXPECT_EQ(paces.chain.Time(facts.gradient), Max(push, pull));
+  }
+}
+
 TEST_P(Exchanges, AreExplained) {
   if (!exchanges()) GTEST_SKIP();
   const StepFacts facts = FactsOf(PlanOn(4, 2));

@@ -82,6 +82,10 @@ TEST(FittedCurve, ThroughTwoPointsByHand) {
   const FittedCurve<double> steep = CurveThrough({1, 2}, {1, 4}, Milliseconds(5.0), floor);
   EXPECT_NEAR(steep.fixed.si(), 0.005, 1e-12);
   EXPECT_NEAR(steep.per_sample.si(), 1.2, 1e-12);
+  // 4 s and 1 s of 1 and 2 samples fall, which no curve does: from nothing, 36/65 s a sample.
+  const FittedCurve<double> falling = CurveThrough({1, 2}, {4, 1}, Milliseconds(5.0), floor);
+  EXPECT_NEAR(falling.fixed.si(), 0.005, 1e-12);
+  EXPECT_NEAR(falling.per_sample.si(), 36.0 / 65, 1e-12);
 }
 
 RC_GTEST_PROP(FittedCurveProperty, RisesWithTheBatchAndIsConvex, ()) {

@@ -248,6 +248,21 @@ RC_GTEST_PROP(LimitsProperty, TheLawsOfMergingServersAreTheirCosts, ()) {
   }
 }
 
+// A law of nodes as one of workers: what so many nodes cost, their workers cost.
+RC_GTEST_PROP(LimitsProperty, ALawOverNodesIsThatOfTheNodes, ()) {
+  const int devices = *Whole(1, 16);
+  std::vector<CostGrowth<double>> laws = {ServerGrowth(AnyServers()),
+                                          ColocatedServerGrowth(AnyServers())};
+  for (const GrowingCost& strategy : AnyStrategies()) laws.push_back(strategy.law);
+  for (const CostGrowth<double>& law : laws) {
+    const CostGrowth<double> over = OverNodes(law, devices);
+    RC_ASSERT(Near(over.least, law.least * devices, kRounding));
+    for (double nodes = 2 * law.least; nodes < 1e4; nodes *= 3) {
+      RC_ASSERT(Same(over.At(nodes * devices), law.At(nodes)));
+    }
+  }
+}
+
 // 8 workers and 2 servers of 10 Gbit/s, of 100 MB: a phase takes 320 ms, and 40 ms where the
 // network adds up or copies. A quarter of one phase is seen: of the pull, or of the push alone that
 // the network adds up, behind which the pull goes on.

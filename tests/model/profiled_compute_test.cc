@@ -399,6 +399,20 @@ TEST(ProfiledCompute, APrecisionThatWasNotMeasuredIsNamed) {
   EXPECT_TRUE(Says(ErrorOf([&] { Compute(SmallProfile("cpu"), half); }),
                    "precision: 'bf16' was not measured on ideal"));
   EXPECT_TRUE(Says(ErrorOf([] { Compute(OnDevice("gpu"), Small()); }), "'fp32' was not measured"));
+  // Allowed is at what layers were measured: not what the device cannot, nor allocations alone.
+  ComputeProfile profile = SmallProfile("cpu");
+  Add(&profile, AllocateOp{16}, kForward, 1, 1e-3, Precision::kFp16);
+  MeasuredSamples unsupported;
+  unsupported.point = {Small().layers[1].operation, 8, Precision::kBf16, kForward};
+  unsupported.status = PointStatus::kUnsupported;
+  profile.samples.push_back(unsupported);
+  const auto allowed = [&] {
+    const std::optional<InputError> error = ErrorOf([&] { Compute(profile, half); });
+    return error ? error->allowed() : "";
+  };
+  EXPECT_EQ(allowed(), "fp32");
+  Add(&profile, Small().layers[1].operation, kForward, 8, 1e-3, Precision::kFp16);
+  EXPECT_EQ(allowed(), "fp32, fp16");
 }
 
 TEST(ProfiledCompute, AnOptimizerThatWasNotMeasuredIsNamed) {
@@ -530,6 +544,27 @@ TEST(ProfiledCompute, LayersOfOthersTellANetwork) {
   EXPECT_LT(std::abs(std::log((sum.forward + sum.backward) / (right.forward + right.backward))),
             2 * kScaledLogSd);
   EXPECT_GT(sum.log_sd, right.log_sd);
+}
+
+// What is scaled is the passes of layers that are, and no update, of a device that updates layer by
+// layer.
+TEST(ProfiledCompute, WhatIsScaledIsOfForwardAndBackwardPasses) {
+  const Workload known = *FindWorkload("resnet50");
+  for (const char* name : {"vgg16", "resnet101"}) {
+    const ProfiledSum sum = Compute(Measured(known, {8, 16}, "cpu"), *FindWorkload(name)).Sum(16);
+    Duration<> scaled;
+    Duration<> of_updates;
+    for (const ProfiledLayer& layer : sum.layers) {
+      for (const OperationTime* pass : {&layer.forward, &layer.backward}) {
+        if (pass->origin == TimeOrigin::kScaled) scaled += pass->time;
+      }
+      if (layer.update.origin == TimeOrigin::kScaled) of_updates += layer.update.time;
+    }
+    EXPECT_TRUE(Near(sum.scaled.si(), scaled.si())) << name;
+    if (name == std::string("vgg16")) {
+      EXPECT_GT(of_updates.si(), 0);
+    }
+  }
 }
 
 TEST(ProfiledCompute, CurveTimesShapeIsTheMicroStep) {

@@ -646,6 +646,28 @@ const ExplainedTerm& TermNamed(const Explanation& explanation, const std::string
   return *found;
 }
 
+// What a local step has of the cost of an exchange after several is told as a share of it.
+TEST(Explain, ALocalStepsShareOfTheOverheadIsCalledSo) {
+  double whole = 0;
+  for (const int local_steps : {1, 8}) {
+    Plan plan = PlanOf(Strategy::kRing);
+    plan.local_steps = local_steps;
+    int found = 0;
+    for (const ExplainedTerm& term : MakePredictor().Explain(plan).terms) {
+      for (const NamedValue& input : term.inputs) {
+        if (!input.name.starts_with("node_sync_overhead")) continue;
+        ++found;
+        EXPECT_EQ(input.name, local_steps == 1 ? "node_sync_overhead"
+                                               : "node_sync_overhead, a local step's share")
+            << term.name;
+        if (whole == 0) whole = ToSi(input);
+        EXPECT_NEAR(ToSi(input) * local_steps, whole, 1e-12 * whole) << term.name;
+      }
+    }
+    EXPECT_GT(found, 0) << local_steps;
+  }
+}
+
 // A bound makes workers wait for each other where their queues alone are the shorter cycle, too.
 TEST(Explain, ABoundIsToldWhereWorkersSeldomMeet) {
   Plan plan = PlanOf(Strategy::kPsAsync);
