@@ -229,6 +229,24 @@ TEST(CampaignTest, ShortOperationsAreRepeatedAndLongOnesCutShort) {
   }
 }
 
+// A visit lasts as long as is allowed behind its warm-up, however long that was: seven runs of
+// 0.3 s pass two seconds.
+TEST(CampaignTest, AVisitIsCutShortByWhatCounts) {
+  const StateSpace space = DenseSteps({{300'000}});
+  for (const int warm_up : {0, 1, 3, 5}) {
+    RecordedBackend device(UnitsScript());
+    const TempFolder folder;
+    CampaignOptions options = FirstWalkOnly();
+    options.warm_up = warm_up;
+    options.first_runs = 50;
+    options.most_visit_s = 2;
+    RunOn(folder.Path("p"), space, &device, options);
+    const std::vector<MeasuredSamples> lines = LinesOf(folder.Path("p"));
+    EXPECT_EQ(lines.size(), 2U);
+    for (const MeasuredSamples& line : lines) EXPECT_EQ(line.seconds.size(), 7U) << warm_up;
+  }
+}
+
 TEST(CampaignTest, MediansAndSumsAreThoseOfTheDevice) {
   const StateSpace space = Catalogue({"resnet18"}, {1, 4});
   RecordedBackend device;

@@ -259,6 +259,14 @@ TEST(NetworkSchedule, TakesItsTime) {
   EXPECT_NEAR(MeasuredSeconds(Kind::kPaced, settings), 4, 1e-12);
   // Latency, one flow and several either way, both ways, paced; a tenth of a second behind each.
   EXPECT_NEAR(ExpectedSeconds(MakeSchedule(2), 0, settings), 0.7 + 5 * 2.1 + 4.7, 1e-12);
+  // What is left falls by each step that is done.
+  const std::vector<ProbeStep> steps = MakeSchedule(3);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    EXPECT_NEAR(ExpectedSeconds(steps, i, settings) - ExpectedSeconds(steps, i + 1, settings),
+                ExpectedSeconds({steps[i]}, 0, settings), 1e-9)
+        << i;
+  }
+  EXPECT_EQ(ExpectedSeconds(steps, steps.size(), settings), 0);
 }
 
 TEST(TcpInfo, CountsOfFlowsAddUpAndTheRestAreMeans) {
@@ -418,6 +426,29 @@ TEST(NetworkProfileFile, WhatNoProbeCanHaveWrittenIsRefused) {
   profile.hosts.pop_back();
   EXPECT_TRUE(Says(ErrorOf([&] { ParseNetworkProfile(FormatNetworkProfile(profile), "n.json"); }),
                    "is no number of hosts to measure between; allowed: 2 to"));
+}
+
+// A rate is that of all connections together: what these sent, by the segments that TCP counts,
+// takes about as long at that rate as one measurement, and four times as long at that of one of
+// four.
+TEST_F(NetworkProbeTest, ARateIsThatOfAllConnections) {
+  options_.hosts = 2;
+  options_.settings = {0.1, 4};
+  const Outcome outcome = Run({AgentOf(1)});
+  ASSERT_TRUE(outcome.profile) << outcome.error;
+  if (!outcome.profile->complete()) GTEST_SKIP() << "the machine was too busy to measure all";
+  std::map<Kind, double> least_s;
+  for (const NetworkRow& row : outcome.profile->rows) {
+    if (row.kind == Kind::kLatency || row.kind == Kind::kPaced) continue;
+    ASSERT_TRUE(row.tcp && row.bytes_per_s) << row.problem;
+    const double bytes = static_cast<double>(row.tcp->segments) * row.tcp->segment_bytes;
+    const auto [least, first] = least_s.try_emplace(row.kind, bytes / *row.bytes_per_s);
+    if (!first) least->second = std::min(least->second, bytes / *row.bytes_per_s);
+  }
+  EXPECT_EQ(least_s.size(), 3U) << "one connection, several, and both ways";
+  for (const auto& [kind, seconds] : least_s) {
+    EXPECT_LT(seconds, 2.5 * options_.settings.seconds) << static_cast<int>(kind);
+  }
 }
 
 // The paced connections carry no more than their share of what was measured before.

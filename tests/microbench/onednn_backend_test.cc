@@ -1,11 +1,17 @@
 #include "microbench/compute/onednn_backend.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "microbench/compute/onednn_operations.h"
+#include "microbench/compute/onednn_plan.h"
 
 namespace stepcast {
 namespace {
@@ -201,6 +207,64 @@ TEST(OneDnnBackendTest, NamesTheImplementation) {
       MakeOneDnnBackend(1)->Prepare(Convolution(16, 14, 32, 3), 2, Precision::kFp32, kBoth);
   ASSERT_NE(prepared.trial, nullptr) << prepared.reason;
   for (const TrainingPass pass : kBoth) EXPECT_FALSE(prepared.trial->Algorithm(pass).empty());
+}
+
+// All that a pass runs, each implementation once: the gradient of a factor that is the same at all
+// positions is summed up over them, as that of such a summand is.
+TEST(OneDnnBackendTest, NamesAllThatAPassRunsOnce) {
+  const auto names = [](ElementwiseKind kind, bool broadcast) {
+    const Preparation prepared = MakeOneDnnBackend(1)->Prepare(
+        ElementwiseOp{kind, 32, 49, broadcast}, 2, Precision::kFp32, {TrainingPass::kBackward});
+    EXPECT_NE(prepared.trial, nullptr) << prepared.reason;
+    std::vector<std::string> all;
+    if (prepared.trial == nullptr) return all;
+    constexpr const char* kBetween = " + ";
+    std::string rest = prepared.trial->Algorithm(TrainingPass::kBackward);
+    for (std::size_t at = 0; (at = rest.find(kBetween)) != std::string::npos;) {
+      all.push_back(rest.substr(0, at));
+      rest.erase(0, at + std::string(kBetween).size());
+    }
+    all.push_back(rest);
+    EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size()) << rest;
+    return all;
+  };
+  const std::vector<std::string> sums = names(ElementwiseKind::kAdd, true);
+  const std::vector<std::string> products = names(ElementwiseKind::kMultiply, true);
+  names(ElementwiseKind::kMultiply, false);
+  ASSERT_EQ(sums.size(), 1U);
+  EXPECT_TRUE(std::any_of(products.begin(), products.end(), [&](const std::string& name) {
+    return name.find(sums.front()) != std::string::npos;
+  })) << sums.front();
+}
+
+// What is mapped anew counts, in whichever pass it is most: of a function of 36 MB its input, the
+// gradient behind it, and what a pass makes of them.
+TEST(OneDnnPlanTest, NeedsWhatItsPassesMap) {
+  constexpr double kBytes = 4.0 * 3 * 3'000'000;
+  ASSERT_GT(kBytes, 1.0 * kAlwaysMappedBytes);
+  const auto least = [](const std::vector<TrainingPass>& passes) {
+    OneDnnPlan plan(dnnl::engine(dnnl::engine::kind::cpu, 0), 1, {});
+    DescribeOperation(ActivationOp{Function::kRelu, 3, 1'000'000}, 3, Precision::kFp32, passes,
+                      &plan);
+    return plan.LeastBytes();
+  };
+  EXPECT_GE(least({TrainingPass::kForward}), 2 * kBytes);
+  EXPECT_GE(least({TrainingPass::kBackward}), 3 * kBytes);
+  EXPECT_GE(least(kBoth), 3 * kBytes);
+}
+
+// By the caches that the system tells of.
+TEST(OneDnnBackendTest, GoesThroughMoreThanCachesHold) {
+  constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+  const auto l2 = std::max<std::int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), kMebibyte);
+  const auto l3 = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 0);
+  for (const int threads : {1, 2}) {
+    const std::int64_t least = std::max(64 * kMebibyte, 2 * l2 * threads);
+    const auto settings = MakeOneDnnBackend(threads)->Settings();
+    EXPECT_EQ(settings.at("threads"), std::to_string(threads));
+    EXPECT_EQ(settings.at("cold_bytes"), std::to_string(least));
+    EXPECT_EQ(settings.at("most_cold_bytes"), std::to_string(std::max(least, l3)));
+  }
 }
 
 TEST(OneDnnBackendTest, RefusesWhatDoesNotFit) {

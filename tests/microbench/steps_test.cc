@@ -487,6 +487,9 @@ TEST_F(ServedOnLoopback, OneUpdateOfAllWaitsForTheSlowWorker) {
     EXPECT_GT(MeanOf(times, 0, &TimedStep::held_s),
               0.5 * (slow_s - training.forward_s - training.backward_s));
     EXPECT_LT(MeanOf(times, 1, &TimedStep::held_s), 0.5 * training.forward_s);
+    // That it is held back is no part of what its parameters take to come.
+    EXPECT_LT(MeanOf(times, 0, &TimedStep::pull_s),
+              0.5 * (slow_s - training.forward_s - training.backward_s));
   });
 }
 
