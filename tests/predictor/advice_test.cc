@@ -234,7 +234,23 @@ TEST(Advice, TheGridRises) {
       if (b != own && trusted.least <= most / 2) RC_ASSERT(b >= trusted.least);
       if (b != own) RC_ASSERT(b <= std::max(trusted.most, 1));
     }
+    if (own >= 1 && own <= most) RC_ASSERT(std::binary_search(batches.begin(), batches.end(), own));
   }));
+}
+
+// A batch to trust is at most four times as small, or as large, as one that was calibrated.
+TEST(Advice, BatchesToTrustAreWithinAFactorOfFour) {
+  const TrustedBatches any = TrustedBatchesOf(std::nullopt);
+  EXPECT_EQ(any.least, 1);
+  EXPECT_EQ(any.most, kMostBatch);
+  for (int least = 1; least <= 40; ++least) {
+    const TrustedBatches trusted =
+        TrustedBatchesOf(CalibratedRange::BatchRange{least, 3 * least, 8});
+    EXPECT_GE(4 * trusted.least, least);
+    EXPECT_LT(4 * (trusted.least - 1), least) << "a smaller one would do as well";
+    EXPECT_EQ(trusted.most, 12 * least);
+  }
+  EXPECT_EQ(TrustedBatchesOf(CalibratedRange::BatchRange{1, kMostBatch, 1}).most, kMostBatch);
 }
 
 // With what would make it pay a plan does, and with less it does not.

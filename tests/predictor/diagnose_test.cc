@@ -290,6 +290,35 @@ TEST(Diagnose, NamesWhatIsAtOdds) {
             Texts{"the rate of 20 Gbit/s of one connection"});
 }
 
+// What connections carry is a cause of its own where somebody knows what the links could: by their
+// rate, or by the rate of several connections. A single one tells of itself alone.
+TEST(Diagnose, FlowsAreTakenForSlowBesideLinksThatAreKnown) {
+  const std::vector<Device> sheets = ReadDevices(STEPCAST_SOURCE_DIR "/data/machines/gpus.yaml");
+  const Predictor predictor(Cluster(), *FindWorkload("resnet50"), *FindDevice(sheets, "v100"));
+  Complaint complaint;
+  complaint.plan.placement = {2, 2};
+  complaint.plan.local_batch = 32;
+  complaint.step = Seconds(2.0);
+  const auto may_be_flows = [&](std::vector<Measurement> known) {
+    complaint.known = std::move(known);
+    const Diagnosis diagnosis = Diagnose(predictor, complaint);
+    const auto is = [&](Cause cause) {
+      return RankOf(diagnosis, cause) < static_cast<int>(diagnosis.causes.size());
+    };
+    EXPECT_TRUE(is(Cause::kLink));
+    return is(Cause::kFlow);
+  };
+  EXPECT_FALSE(may_be_flows({}));
+  EXPECT_FALSE(may_be_flows({Measurement::RoundTrip(Milliseconds(0.2))}));
+  EXPECT_FALSE(may_be_flows({Measurement::Rate(GigabitsPerSecond(3.0), 1)}));
+  for (const int connections : {2, 8}) {
+    EXPECT_TRUE(may_be_flows({Measurement::Rate(GigabitsPerSecond(3.0), connections)}))
+        << connections;
+  }
+  complaint.plan.link.bandwidth = GigabitsPerSecond(3.0);
+  EXPECT_TRUE(may_be_flows({}));
+}
+
 // What people reported, as they told it: threads.csv.
 
 // One row; none where the thread does not tell enough to type in.

@@ -1,6 +1,7 @@
 // Where scaling ends, against a search by hand and against the closed forms.
 #include "predictor/search/limits.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -508,6 +509,29 @@ TEST(Limits, CompressionPaysBelowItsRate) {
   }
 }
 
+// What compression saves is of the exchange: samples that come slowly make no step pay.
+TEST(Limits, CompressionPaysWhereItDoesHoweverSlowlySamplesCome) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = BasePlan();
+  plan.placement = {1, 1, 1, 1};
+  plan.compress = {Compressor::kInt8};
+  plan.compress_rate = GigabytesPerSecond(0.3);
+  const auto pays_below = [&] {
+    return FindScalingLimits(predictor, plan, 1, {.most_workers = 8}).compression_pays_below;
+  };
+  const std::optional<DataRate<>> alone = pays_below();
+  ASSERT_TRUE(alone);
+  // Each worker's samples arrive in five times the step there.
+  Plan there = plan;
+  there.link.bandwidth = *alone;
+  plan.input_rate = Samples(32.0) / (predictor.PredictStep(there).total() * 5.0);
+  there.input_rate = plan.input_rate;
+  ASSERT_GT(predictor.PredictStep(there).input_wait.si(), 0);
+  const std::optional<DataRate<>> slowly = pays_below();
+  ASSERT_TRUE(slowly);
+  EXPECT_NEAR(*slowly / *alone, 1, 1e-9);
+}
+
 TEST(Limits, BackupWorkersAreFewerThanWorkers) {
   Plan plan = BasePlan();
   plan.placement = {4};
@@ -653,6 +677,45 @@ TEST(Limits, OtherNumbersOfBucketsBringAPerCentAtMost) {
     EXPECT_GT(fewer, shortest) << StrategyName(strategy);
     EXPECT_LE(from, limits.closed.buckets->value()) << "an upper guide";
   }
+}
+
+// From the best cap on either side the steps are within 1 % as far as the ends, which are among
+// them: of caps that are each smaller by the root of two.
+TEST(Limits, TheEndsOfTheRangeOfBucketsAreInIt) {
+  const Predictor predictor = MakePredictor();
+  int ends = 0;
+  for (const Strategy strategy : {Strategy::kRing, Strategy::kTree, Strategy::kPsSync}) {
+    for (const double rtt_ms : {0.0, 2.0}) {
+      SCOPED_TRACE(fmt::format("{}, {} ms", StrategyName(strategy), rtt_ms));
+      Plan plan = BasePlan(strategy, strategy == Strategy::kPsSync ? 2 : 0);
+      plan.placement = {4, 4, 4, 4};
+      if (rtt_ms > 0) plan.link.rtt = Milliseconds(rtt_ms);
+      const ScalingLimits limits =
+          FindScalingLimits(predictor, plan, kDevicesPerNode, {.most_workers = 16});
+      ASSERT_TRUE(limits.buckets);
+      std::vector<int> counts;
+      std::vector<double> steps_s;
+      for (double pieces = 1; pieces <= 4096; pieces *= std::sqrt(2.0)) {
+        plan.bucket = predictor.workload().gradient_bytes / pieces;
+        counts.push_back(static_cast<int>(MakeBuckets(predictor.workload(), *plan.bucket).size()));
+        steps_s.push_back(predictor.PredictStep(plan).total().in(kSeconds));
+      }
+      const auto best = static_cast<std::size_t>(std::min_element(steps_s.begin(), steps_s.end()) -
+                                                 steps_s.begin());
+      const auto within = [&](std::size_t i) { return steps_s[i] <= 1.01 * steps_s[best]; };
+      std::size_t first = best;
+      while (first > 0 && within(first - 1)) --first;
+      std::size_t last = best;
+      while (last + 1 < steps_s.size() && within(last + 1)) ++last;
+      EXPECT_EQ(limits.buckets->from, counts[first]);
+      const bool ends_there = last + 1 < steps_s.size();
+      ASSERT_EQ(limits.buckets->to.has_value(), ends_there);
+      if (!ends_there) continue;
+      ends += counts[last + 1] > counts[last] ? 1 : 0;
+      EXPECT_EQ(limits.buckets->to, counts[last]);
+    }
+  }
+  EXPECT_GT(ends, 0) << "or nothing tells the last one from the next";
 }
 
 TEST(Limits, MoreServersThanSufficeBringAPerCentAtMost) {

@@ -143,6 +143,8 @@ TEST(Input, EachBoundIsTheLargerOfTwo) {
     plan.servers = UsesServers(strategy) ? 2 : 0;
     const Prediction without = predictor.Predict(plan);
     const double factor = std::exp(kNinetyPercent * predictor.belief().ScatterAt(0));
+    const double jitter =
+        std::hypot(predictor.belief().ScatterAt(0), predictor.belief().JitterAt(0));
     for (const double times : {0.2, 0.99, 1.01, 1.2, 5.0}) {
       const Duration<> arrival = without.step_time * times;
       plan.input_rate = Samples(64.0) / arrival;
@@ -154,8 +156,9 @@ TEST(Input, EachBoundIsTheLargerOfTwo) {
       EXPECT_NEAR(std::hypot(p.parameter_log_sd, p.scatter_log_sd, p.discrepancy_log_sd), p.log_sd,
                   1e-12);
       EXPECT_NEAR(p.p50 / Max(without.p50, arrival), 1, 1e-12);
-      EXPECT_GE(p.p95, Max(without.p95, p.p50));
-      EXPECT_GE(p.p99, Max(without.p99, p.p95));
+      // The standard normal quantiles of 95 and 99 %.
+      EXPECT_NEAR(p.p95 / Max(without.p95, arrival * std::exp(1.644854 * jitter)), 1, 1e-6);
+      EXPECT_NEAR(p.p99 / Max(without.p99, arrival * std::exp(2.326348 * jitter)), 1, 1e-6);
       EXPECT_NEAR(p.throughput * p.step_time / Samples(192.0), 1, 1e-12);
       EXPECT_EQ(FindBinding(p).part == "input", times > 1);
       EXPECT_EQ(HasFlag(p, "sets the pace"), times < 1 && HasFlag(without, "sets the pace"));
@@ -573,6 +576,33 @@ TEST(Flags, OutsideTheCalibratedRange) {
   // The borders themselves are inside.
   for (const int batch : {8, 64}) {
     EXPECT_TRUE(predictor.Predict(AllreducePlan(Placement(8, 4), batch)).flags.empty()) << batch;
+  }
+}
+
+// Each stated rate is held against those that were fitted, and told as the link's whose it is.
+TEST(Flags, EachRateOutsideTheCalibratedRange) {
+  Cluster cluster = CalibratedCluster(PlausibleTruth());
+  const auto range = [&](double least, double most) {
+    cluster.calibration->range.bandwidth = {GigabitsPerSecond(least), GigabitsPerSecond(most)};
+  };
+  Plan plan = ServerPlan(Strategy::kPsSync, 4, 4);
+  for (const auto& [most, fitted] : {std::pair(8.0, "from 2 to 8"), std::pair(2.0, "at 2 only")}) {
+    range(2, most);
+    const Predictor predictor(cluster, Resnet50(), T4());
+    for (const double link : {0.5, 2.0, 10.0}) {
+      for (const double server_link : {0.25, 2.0, 40.0}) {
+        plan.link.bandwidth = GigabitsPerSecond(link);
+        plan.server_link.bandwidth = GigabitsPerSecond(server_link);
+        const Prediction p = predictor.Predict(plan);
+        const auto flag = [&](const char* whose, double rate) {
+          return fmt::format("outside the calibrated range: {} of {} Gbit/s, fitted {}", whose,
+                             rate, fitted);
+        };
+        EXPECT_EQ(HasFlag(p, flag("a link", link)), link != 2);
+        EXPECT_EQ(HasFlag(p, flag("a server link", server_link)), server_link != 2);
+        EXPECT_FALSE(HasFlag(p, "of 2 Gbit/s"));
+      }
+    }
   }
 }
 
