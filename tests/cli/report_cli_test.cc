@@ -1,6 +1,7 @@
 // Pages of calibrations and evaluations: another view of what calibrate, evaluate, plan and probe
 // print, number by number.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/io/network_profile_file.h"
@@ -59,7 +61,7 @@ std::string RunsWithSuspects(const TempFolder& folder) {
                                       "vgg16,rtx_4090,1-1,0,allreduce,64,7.2\n");
 }
 
-class ReportPage : public testing::Test {
+class ReportCli : public testing::Test {
  protected:
   // The page of a fit of `runs`.
   std::vector<HtmlElement> PageOf(const std::string& runs, const Words& more = {}) {
@@ -129,7 +131,7 @@ class ReportPage : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(ReportPage, HasTheNumbersOfCalibrate) {
+TEST_F(ReportCli, HasTheNumbersOfCalibrate) {
   const std::string runs = RunsWithSuspects(folder_);
   const std::string fitted = folder_.Path("fitted.yaml");
   const auto page = PageOf(runs);
@@ -187,7 +189,7 @@ TEST_F(ReportPage, HasTheNumbersOfCalibrate) {
   ExpectRuns(TableOf(page, "All runs"), evaluate);
 }
 
-TEST_F(ReportPage, AsksForTheRunsThatPlanAsksFor) {
+TEST_F(ReportCli, AsksForTheRunsThatPlanAsksFor) {
   const std::string runs = RunsWithSuspects(folder_);
   const std::string fitted = folder_.Path("fitted.yaml");
   const auto page = PageOf(runs);
@@ -224,7 +226,7 @@ TEST_F(ReportPage, AsksForTheRunsThatPlanAsksFor) {
   }
 }
 
-TEST_F(ReportPage, JudgesByRunsThatWereNotFitted) {
+TEST_F(ReportCli, JudgesByRunsThatWereNotFitted) {
   const std::string fitted = folder_.Path("fitted.yaml");
   const auto page = PageOf(kFit, {"--judge", kHeldOut});
   const Json fit =
@@ -251,7 +253,7 @@ TEST_F(ReportPage, JudgesByRunsThatWereNotFitted) {
   ExpectRuns(of_runs[1], evaluate + Words{kHeldOut});
 }
 
-TEST_F(ReportPage, TakesWhatCalibrateTakes) {
+TEST_F(ReportCli, TakesWhatCalibrateTakes) {
   const Words statements = {"--fix", "overlap_share=0.6", "--prior",
                             "resnet50/straggler_spread=0.02 x/ 1.5; inputs of one size"};
   const HtmlTable table = TableOf(PageOf(kFit, statements), "Fitted values");
@@ -266,7 +268,7 @@ TEST_F(ReportPage, TakesWhatCalibrateTakes) {
   EXPECT_EQ(row_of("straggler_spread").at(3), "0.02 x/ 1.5");
 }
 
-TEST_F(ReportPage, IsTheSameEachTime) {
+TEST_F(ReportCli, IsTheSameEachTime) {
   PageOf(kFit);
   const std::string first = FileContent(folder_.Path("report.html"));
   PageOf(kFit);
@@ -307,7 +309,7 @@ NetworkProfile SlowHostProfile() {
   return profile;
 }
 
-TEST_F(ReportPage, ShowsAMeasuredNetwork) {
+TEST_F(ReportCli, ShowsAMeasuredNetwork) {
   const NetworkProfile profile = SlowHostProfile();
   const std::string file = folder_.Write("network.json", FormatNetworkProfile(profile));
   const auto page = PageOf(kFit, {"--network", file});
@@ -349,7 +351,7 @@ TEST_F(ReportPage, ShowsAMeasuredNetwork) {
   }
 }
 
-TEST_F(ReportPage, SaysThatNoNetworkWasMeasured) {
+TEST_F(ReportCli, SaysThatNoNetworkWasMeasured) {
   const auto page = PageOf(kFit);
   for (const HtmlTable& table : TablesOf(page)) {
     EXPECT_EQ(table.caption.find("Round trips"), std::string::npos);
@@ -369,7 +371,7 @@ std::string Quoted(const std::string& name) {
   return '"' + text + '"';
 }
 
-TEST_F(ReportPage, NamesNeverBecomeMarkup) {
+TEST_F(ReportCli, NamesNeverBecomeMarkup) {
   const auto tags = [](const std::vector<HtmlElement>& page) {
     std::vector<std::string> names;
     for (const HtmlElement& element : page) names.push_back(element.name);
@@ -418,7 +420,7 @@ TEST_F(ReportPage, NamesNeverBecomeMarkup) {
 
 // ---- evaluate --report.
 
-TEST_F(ReportPage, EvaluateWritesOneToo) {
+TEST_F(ReportCli, EvaluateWritesOneToo) {
   const std::string page_file = folder_.Path("judged.html");
   const std::string runs = RunsWithSuspects(folder_);
   const Words evaluate = {"evaluate", "--cluster", "ufrgs-tupi", "--runs", runs};
@@ -432,7 +434,7 @@ TEST_F(ReportPage, EvaluateWritesOneToo) {
 }
 
 // Of many runs the worst are listed, and a plot has some of them.
-TEST_F(ReportPage, ManyRunsStayReadable) {
+TEST_F(ReportCli, ManyRunsStayReadable) {
   std::string rows = kHeader;
   constexpr int kRuns = 7000;
   std::set<std::string> far;
@@ -460,7 +462,7 @@ TEST_F(ReportPage, ManyRunsStayReadable) {
 
 // ---- What is refused.
 
-TEST_F(ReportPage, Errors) {
+TEST_F(ReportCli, Errors) {
   const std::string page = folder_.Path("report.html");
   const Words report = {"report", "--cluster", "ufrgs-tupi", "--runs", kFit};
   const Words to = {"--output", page};
@@ -489,7 +491,7 @@ TEST_F(ReportPage, Errors) {
 }
 
 // Forecasts over nodes reach to one node, and to more than were measured.
-TEST_F(ReportPage, RunsOfSlowNodesAreAsGoodAsOthers) {
+TEST_F(ReportCli, RunsOfSlowNodesAreAsGoodAsOthers) {
   const std::string page = folder_.Path("report.html");
   const std::string runs = folder_.Write(
       "slow.csv",
@@ -512,7 +514,7 @@ TEST_F(ReportPage, RunsOfSlowNodesAreAsGoodAsOthers) {
 }
 
 // A run that was stopped has no step time to draw over its nodes.
-TEST_F(ReportPage, RunsThatWereStoppedAreNotDrawn) {
+TEST_F(ReportCli, RunsThatWereStoppedAreNotDrawn) {
   const auto drawn = [&](const std::string& third) {
     const std::string runs = folder_.Write("runs.csv", kHeader +
                                                            "resnet50,rtx_4090,1-1,0,ring,128,1.37\n"
@@ -527,7 +529,84 @@ TEST_F(ReportPage, RunsThatWereStoppedAreNotDrawn) {
   EXPECT_FALSE(drawn(">1")) << "of two nodes alone nothing is known over nodes";
 }
 
-TEST_F(ReportPage, AFitThatIsNotUsableIsANo) {
+// Nor is it a point of any other plot.
+TEST_F(ReportCli, PlotsHaveTheRunsOfWhichAStepIsKnown) {
+  const std::string measured =
+      kHeader + "resnet50,rtx_4090,1,0,none,128,0.2\nresnet50,rtx_4090,1-1,0,ring,128,1.4\n";
+  const auto plots = [&](const std::string& stopped) {
+    const std::string page_file = folder_.Path("judged.html");
+    JsonOf({"evaluate", "--cluster", "ufrgs-tupi", "--runs",
+            folder_.Write("runs.csv", measured + stopped), "--report", page_file});
+    std::vector<std::string> texts;
+    for (const HtmlElement& plot : HtmlNamed(ReadHtml(FileContent(page_file)), "desc")) {
+      texts.push_back(plot.text);
+      if (plot.text.find("resnet50: ") != std::string::npos) {
+        EXPECT_NE(plot.text.find("resnet50: 2 points"), std::string::npos) << plot.text;
+      }
+    }
+    return texts;
+  };
+  const std::vector<std::string> without = plots("");
+  EXPECT_GT(without.size(), 2U);
+  EXPECT_EQ(plots("resnet50,rtx_4090,1-1-1,0,ring,128,>5\n"), without);
+}
+
+// Of plans that differ in nodes alone those with the most numbers of nodes are drawn, and of as
+// many those with the most runs.
+TEST_F(ReportCli, TheLargestFamilyIsDrawnOverNodes) {
+  const auto drawn = [&](const std::vector<std::pair<int, std::vector<int>>>& families) {
+    std::string rows = kHeader;
+    for (const auto& [batch, nodes] : families) {
+      for (const int n : nodes) {
+        rows += fmt::format("resnet50,rtx_4090,{},0,ring,{},{}\n",
+                            fmt::join(std::vector<int>(static_cast<std::size_t>(n), 1), "-"), batch,
+                            0.6 + 0.3 * n + 0.001 * batch);
+      }
+    }
+    const std::string page_file = folder_.Path("report.html");
+    JsonOf({"report", "--cluster", "ufrgs-tupi", "--runs", folder_.Write("runs.csv", rows),
+            "--output", page_file});
+    const std::string text = FileContent(page_file);
+    int batch = 0;
+    for (const auto& [of, nodes] : families) {
+      if (text.find(fmt::format("intervals, ring, local batch {};", of)) == std::string::npos) {
+        continue;
+      }
+      EXPECT_EQ(batch, 0) << "one of them";
+      batch = of;
+    }
+    return batch;
+  };
+  // Whichever of the two the larger one is.
+  for (const auto& [large, small] : {std::pair(64, 128), std::pair(128, 64)}) {
+    EXPECT_EQ(drawn({{small, {2, 3}}, {large, {2, 3, 4}}}), large);
+    EXPECT_EQ(drawn({{small, {2, 2, 2, 3}}, {large, {2, 3, 4}}}), large);
+    EXPECT_EQ(drawn({{small, {2, 3}}, {large, {2, 3, 3}}}), large);
+  }
+}
+
+// Of many suspects a hundred are listed, and the others counted.
+TEST_F(ReportCli, SuspectsBeyondAHundredAreCounted) {
+  std::string rows = kHeader;
+  for (int i = 0; i < 130; ++i) rows += fmt::format("resnet50,rtx_4090,1-1,0,ring,128,{}\n", 1.3);
+  for (int i = 0; i < 103; ++i) rows += fmt::format("resnet50,rtx_4090,1-1,0,ring,128,{}\n", 9.5);
+  rows += "resnet50,rtx_4090,1,0,none,128,0.2\n";
+  const std::string runs = folder_.Write("runs.csv", rows);
+  const auto page = PageOf(runs);
+  const Json fit = JsonOf({"calibrate", "--cluster", "ufrgs-tupi", "--runs", runs, "--output",
+                           folder_.Path("fitted.yaml")});
+  const std::size_t suspects = fit.at("suspects").size();
+  ASSERT_GT(suspects, 100U);
+  const auto items = HtmlNamed(page, "li");
+  const auto listed = std::count_if(items.begin(), items.end(), [](const HtmlElement& item) {
+    return item.text.find("the model says") != std::string::npos;
+  });
+  EXPECT_EQ(listed, 100);
+  EXPECT_TRUE(
+      Says(page, fmt::format("and {} more (stepcast calibrate --all shows them)", suspects - 100)));
+}
+
+TEST_F(ReportCli, AFitThatIsNotUsableIsANo) {
   const std::string page = folder_.Path("report.html");
   const std::string none = folder_.Write("none.csv", kHeader);
   const Words report = {"report", "--cluster", "ufrgs-tupi", "--runs", none, "--output", page};
