@@ -346,6 +346,30 @@ TEST(PlanCommand, NetworksGoByTheirOwnNames) {
   ExpectError(among("bert_large@0"), {"among.csv:2: workload: 'bert_large@0' has no such size"});
 }
 
+// A workload of one's own keeps its name, whatever the catalogue calls so.
+TEST(PlanCommand, AFilesNetworkGoesByItsNameAlone) {
+  const TempFolder folder;
+  const auto among = [&](const std::string& name) {
+    const std::string own =
+        folder.Write("own.json", Json({{"name", "resnet50@224"}, {"parameters", 1000000}}).dump());
+    return Words{"plan",
+                 "--cluster",
+                 "gce-t4",
+                 "--workload-file",
+                 own,
+                 "--workload",
+                 "resnet50@224",
+                 "--local-batch",
+                 "8",
+                 "--count",
+                 "1",
+                 "--among",
+                 folder.Write("among.csv", kHeader + name + ",t4,1-1,0,allreduce,8,1\n")};
+  };
+  EXPECT_FALSE(JsonOf(among("resnet50@224")).at("runs").empty());
+  ExpectError(among("resnet50"), {"--among", "holds no run of resnet50@224"});
+}
+
 TEST(PlanCommand, RunsThatWereMeasuredNarrowIt) {
   const TempFolder folder;
   const std::string file = folder.Path("fitted.yaml");

@@ -992,6 +992,14 @@ TEST(Lists, WorkloadsAndMachines) {
   }
   EXPECT_EQ(by_name["resnet50"].at("gradient_bytes"), kResnet50Bytes);
   const Json machines = JsonOf({"machines"});
+  // Who asks for clusters by name gets those alone, each as it stands in the list.
+  const Json named = JsonOf({"machines", "ufrgs-tupi", "gce-t4"});
+  EXPECT_EQ(named.size(), 1U) << named;
+  ASSERT_EQ(named.at("clusters").size(), 2U);
+  for (const Json& c : named.at("clusters")) {
+    EXPECT_EQ(std::count(machines.at("clusters").begin(), machines.at("clusters").end(), c), 1)
+        << c;
+  }
   EXPECT_FALSE(machines.at("devices").empty());
   for (const Json& device : machines.at("devices")) {
     if (device.at("name") != "a100") continue;

@@ -1,9 +1,12 @@
 // `stepcast diagnose`, as the command line tells it.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
 #include <sstream>
 #include <string>
 
+#include "predictor/report/terminal.h"
 #include "tests/cli/program.h"
 
 namespace stepcast {
@@ -100,10 +103,43 @@ TEST(DiagnoseCli, WhatNoCauseExplainsIsNotAsItShouldBe) {
     EXPECT_EQ(is_far, verdict.find("no single cause explains it") == 0) << other << ": " << verdict;
     if (!is_far) continue;
     ++far;
+    const std::string away = FormatNumber(json.at("causes").at(0).at("surprise").get<double>());
+    EXPECT_NE(verdict.find(", " + away + " standard deviations of a step away"), std::string::npos)
+        << verdict;
     EXPECT_EQ(Stepcast(asked).out.find("as it should be"), std::string::npos) << other;
   }
   EXPECT_GT(far, 0);
   EXPECT_LT(far, 5);
+}
+
+// What a cause's size is in JSON its sentence says in words, in the unit that stands beside it.
+TEST(DiagnoseCli, EachSizeIsInItsUnit) {
+  const Words job = {"diagnose",    "--workload", "resnet50",    "--device", "v100",
+                     "--placement", "2-2",        "--bandwidth", "10 Gbit/s"};
+  const std::map<std::string, std::string> units = {
+      {"flow", "Gbit/s"}, {"link", "Gbit/s"}, {"latency", "ms"},     {"batch", "ms"},
+      {"host", ""},       {"loss", ""},       {"input", "samples/s"}};
+  std::set<std::string> seen;
+  for (const char* measured : {"1 s", "2 s", "6 s"}) {
+    const Json json = JsonOf(job + Words{"--local-batch", "32", "--measured", measured});
+    for (const Json& cause : json.at("causes")) {
+      const auto unit = units.find(cause.at("cause").get<std::string>());
+      if (unit == units.end()) continue;  // nothing is wrong, or has no size
+      const Json& size = cause.at("size");
+      ASSERT_EQ(size.at("unit"), unit->second) << cause;
+      const double value = size.at("value");
+      const std::string text = unit->second == "Gbit/s"      ? FormatRate(GigabitsPerSecond(value))
+                               : unit->second == "ms"        ? FormatDuration(Milliseconds(value))
+                               : unit->second == "samples/s" ? FormatNumber(value) + " samples/s"
+                               : unit->first == "loss"       ? FormatPercent(value)
+                                                             : FormatNumber(value) + " times";
+      EXPECT_NE(cause.at("text").get<std::string>().find(text), std::string::npos) << cause;
+      EXPECT_LE(size.at("low"), size.at("value"));
+      EXPECT_GE(size.at("high"), size.at("value"));
+      seen.insert(unit->first);
+    }
+  }
+  EXPECT_EQ(seen.size(), units.size());
 }
 
 const Words kStated = {"diagnose",      "--workload", "resnet50",    "--device", "v100",

@@ -186,6 +186,39 @@ TEST_F(FreshCli, ANetworkThatWasNotMeasuredEndsTheWayOnAllHosts) {
   EXPECT_EQ(other.err.find("probe steps"), std::string::npos) << other.err;
 }
 
+// What judges the fit: the goal, the goal with rarer exchanges, and of four hosts or more the half.
+TEST_F(FreshCli, TheRunsThatJudgeAreWrittenFirst) {
+  const std::vector<std::pair<std::string, std::string>> halves = {{"1-1", ""},
+                                                                   {"1-1-1", ""},
+                                                                   {"1-1-1-1", "1-1"},
+                                                                   {"1-1-1-1-1", "1-1"},
+                                                                   {"1-1-1-1-1-1", "1-1-1"}};
+  for (const auto& [all, half] : halves) {
+    const int hosts = static_cast<int>(all.size() + 1) / 2;
+    EXPECT_EQ(Run(0, hosts, FreeMaster(), kAsked, "0.3s").exit_code, 1) << "nobody else comes";
+    std::string rows = "mlp_mnist,t4," + all + ",allreduce,0,8,,STEP_TIME\n" + "mlp_mnist,t4," +
+                       all + ",allreduce,0,8,4,STEP_TIME\n";
+    if (!half.empty()) rows += "mlp_mnist,t4," + half + ",allreduce,0,8,,STEP_TIME\n";
+    const std::string written = FileContent(folder_.Path("fresh/to-judge.csv"));
+    EXPECT_EQ(written.substr(written.find('\n') + 1), rows);
+  }
+}
+
+// A command that did not come to its own end has not done its work.
+TEST_F(FreshCli, AStageThatIsKilledEndsTheWay) {
+  folder_.Write("ssh", "#!/bin/sh\nkill -KILL $PPID\n");
+  std::filesystem::permissions(folder_.Path("ssh"), std::filesystem::perms::owner_all);
+  const ProcessResult result =
+      RunProcess(Words{"/usr/bin/env", "PATH=" + folder_.Path(".") + ":/usr/bin:/bin",
+                       STEPCAST_PROGRAM, "calibrate", "--fresh", "--hosts", "a,b", "--ssh",
+                       "--master", FreeMaster(), "--wait", "20s"} +
+                     kAsked,
+                 {.folder = folder_.Path(".")});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_NE(result.err.find("stage 1 of 8"), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("stage 2"), std::string::npos) << result.err;
+}
+
 TEST_F(FreshCli, WhatIsMissingOrMeansNothingIsSaid) {
   const Words fresh = {"calibrate", "--fresh", "--hosts", "127.0.0.1,b"};
   ExpectError(fresh, {"--output: is required"});

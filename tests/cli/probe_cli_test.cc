@@ -392,7 +392,10 @@ TEST_F(ProbeCli, WhatWasNotMeasuredAndWhatLossHeldBackIsSaid) {
     row.tcp->congestion_control = "cubic";
   }
   Write("net.json", FormatNetworkProfile(profile));
-  const Json json = Json::parse(Run({"show", "net.json", "--json"}, {}).out);
+  const ProcessResult shown = Run({"show", "net.json", "--json"}, {});
+  EXPECT_EQ(shown.exit_code, 1) << "not all that was planned was measured";
+  EXPECT_EQ(Run({"show", "net.json"}, {}).exit_code, 1);
+  const Json json = Json::parse(shown.out);
   EXPECT_EQ(json["complete"], false);
   EXPECT_EQ(json["planned"], profile.planned);
   EXPECT_EQ(json["measured"], static_cast<int>(profile.rows.size()) - 1);

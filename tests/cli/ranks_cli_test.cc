@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <string>
 
 #include "data/io/runs.h"
 #include "data/kineto/import_ranks.h"
+#include "predictor/report/terminal.h"
 #include "tests/cli/number_table.h"
 #include "tests/cli/program.h"
 #include "tests/support/temp_file.h"
@@ -110,6 +112,38 @@ TEST(RanksCli, Text) {
   ExpectText(Ranks(RankSamples(folder, "not-understood")),
              {"not understood or left out: messages whose elements are not whole numbers (2 in 2 "
               "traces"});
+}
+
+// Each cell of the table of ranks, and the sentence below it, of ranks whose steps differ too.
+TEST(RanksCli, TheTableHasTheNumbersOfEachRank) {
+  const TempFolder folder;
+  const std::string of_gloo = std::string(STEPCAST_SOURCE_DIR) + "/tests/data/ranks-of-gloo/rank";
+  for (const Words& files : {RankSamples(folder, "two-ranks-of-nccl"),
+                             Words{of_gloo + "0.json", of_gloo + "1.json", of_gloo + "2.json"}}) {
+    const std::string text = Stepcast(Ranks(files)).out;
+    const TrainingRanks training = ImportKinetoRanks(files);
+    const auto lasting = [](double seconds) { return FormatDuration(Seconds(seconds)); };
+    const RankOfTraining* last = nullptr;
+    for (const RankOfTraining& rank : training.ranks) {
+      const RankTimes& mean = rank.mean;
+      if (last == nullptr || mean.waited_for > last->mean.waited_for) last = &rank;
+      std::string row = fmt::format(R"(\n +{} +rank{}\.json)", rank.rank, rank.rank);
+      for (const double seconds : {mean.step, mean.computing, mean.communication, mean.exposed,
+                                   mean.hidden, mean.idle, mean.waits, mean.waited_for}) {
+        row += " +" + std::regex_replace(lasting(seconds), std::regex("\\."), "\\.");
+      }
+      row += fmt::format(" +{} of {}\n", rank.came_last, rank.compared);
+      EXPECT_TRUE(std::regex_search(text, std::regex(row))) << row << text;
+    }
+    ASSERT_NE(last, nullptr);
+    const std::string sentence = fmt::format(
+        "rank {} is waited for the longest: {} a step by each of the others on average, {} of the "
+        "step;",
+        last->rank, lasting(last->mean.waited_for),
+        FormatPercent(last->mean.waited_for / training.mean.step));
+    EXPECT_NE(std::regex_replace(text, std::regex("\\s+"), " ").find(sentence), std::string::npos)
+        << text << "lacks: " << sentence;
+  }
 }
 
 // The same two ranks, of four: in each of the two steps two collectives are compared.

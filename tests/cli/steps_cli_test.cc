@@ -1,6 +1,7 @@
 // stepcast probe steps, on the loopback: from what a plan asks for to a fit.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "data/io/runs.h"
+#include "predictor/report/terminal.h"
 #include "tests/cli/program.h"
 #include "tests/cli/worker.h"
 
@@ -97,6 +99,28 @@ TEST_F(StepsCli, WantedRunsBecomeRunsThatAFitReads) {
   EXPECT_EQ(again["runs"][0]["outcome"], "taken over");
   EXPECT_EQ(again["runs"][1]["outcome"], "taken over");
   EXPECT_EQ(ReadRuns(folder_.Path("runs.csv")).size(), 2U);
+}
+
+// How long it takes is told before anything runs: all steps, those of the warm-up too, of all runs.
+TEST_F(StepsCli, TellsHowLongItTakes) {
+  if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
+  double step_s = 0;
+  std::string rows;
+  for (const char* batch : {"256", "128"}) {  // on more hosts than there are
+    rows += std::string("vgg16,t4,1-1-1,0,ring,") + batch + ",STEP_TIME\n";
+    step_s +=
+        program::JsonOf({"predict", "--cluster", "gce-t4", "--workload", "vgg16", "--strategy",
+                         "ring", "--placement", "1-1-1", "--local-batch", batch})
+            .at("step_time_s")
+            .get<double>();
+  }
+  ASSERT_GT(step_s, 2) << "or the text is too coarse";
+  Wants(rows);
+  const ProcessResult result = Both({});
+  EXPECT_EQ(result.exit_code, 1);
+  const std::string said =
+      "2 hosts, 2 runs: about " + FormatDuration(Seconds(std::ceil((1 + 12) * step_s))) + "\n";
+  EXPECT_NE(result.err.find(said), std::string::npos) << result.err << "lacks: " << said;
 }
 
 // A worker alone waits as long as the forecast says that it computes, in every micro-step.

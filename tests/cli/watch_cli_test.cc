@@ -3,9 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <sstream>
 #include <string>
 
+#include "calibrate/online/online_calibration.h"
+#include "data/io/machines.h"
+#include "data/workloads/catalog.h"
+#include "predictor/predictor.h"
+#include "tests/cli/number_table.h"
 #include "tests/cli/program.h"
 #include "tests/support/temp_file.h"
 
@@ -13,6 +19,7 @@ namespace stepcast {
 namespace {
 
 using program::ExpectError;
+using program::ExpectNumbers;
 using program::ExpectText;
 using program::Json;
 using program::JsonOf;
@@ -87,6 +94,88 @@ TEST(WatchCli, OfRanksThatDifferTheSlowestIsWatched) {
   EXPECT_NEAR(later.at("slower_rank").at("mean_s"), 0.7, 1e-9);
   ExpectText(Watch(folder.Write("train.log", OfTwoRanks(0.35, 0.7))),
              {"rank 1 takes 700 ms, 2 times as long as rank 0"});
+}
+
+// What is told of a rank beside the one that is watched is in steps too, of at least half as many.
+TEST(WatchCli, ASlowerRankIsToldInStepsOnceItHasToldEnough) {
+  const TempFolder folder;
+  const auto end = [&](const std::string& log, const Words& more = {}) {
+    return EventsOf(Stepcast(Watch(folder.Write("train.log", log), Words{"--json"} + more))).back();
+  };
+  const Json micro = end(OfTwoRanks(0.35, 0.7), {"--accumulation", "4", "--counts", "micro-steps"});
+  EXPECT_NEAR(micro.at("mean_s"), 4 * 0.35, 1e-9);
+  EXPECT_NEAR(micro.at("slower_rank").at("mean_s"), 4 * 0.7, 1e-9);
+  // Of the 40 steps behind the warm-up the second tells the last ones alone.
+  const auto of_the_last = [&](int count) {
+    std::istringstream lines(OfTwoRanks(0.35, 0.7));
+    std::string log;
+    int behind = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find("Time 0.7") != std::string::npos && ++behind <= 40 - count) continue;
+      log += line + "\n";
+    }
+    return end(log).at("slower_rank");
+  };
+  EXPECT_TRUE(of_the_last(1).is_null());
+  EXPECT_TRUE(of_the_last(19).is_null());
+  EXPECT_EQ(of_the_last(20).at("rank"), "1");
+  EXPECT_NEAR(of_the_last(20).at("mean_s"), 0.7, 1e-9);
+}
+
+// What is expected of a step is what was learnt before it, as a program that is linked learns.
+TEST(WatchCli, EveryNumberIsThatOfWhoLearnsTheSameSteps) {
+  const TempFolder folder;
+  const std::vector<Json> events = EventsOf(Stepcast(Watch(
+      folder.Write("train.log", Log(120, 80, 1.1)), {"--json", "--every", "1", "--warm-up", "0"})));
+  const std::string machines = std::string(STEPCAST_SOURCE_DIR) + "/data/machines/";
+  const Cluster cluster = ReadCluster(machines + "gce-t4.yaml");
+  const Workload workload = *FindWorkload("resnet50");
+  const std::optional<Device> t4 = FindDevice(ReadDevices(machines + "gpus.yaml"), "t4");
+  Plan plan;
+  plan.placement = {4, 4};
+  plan.local_batch = 32;
+  OnlineCalibration learner(cluster, workload, t4, "t4");
+  const Prediction forecast = Predictor(cluster, workload, t4, "t4").Predict(plan);
+  double sum_s = 0;
+  int steps = 0;
+  int inside = 0;
+  for (const Json& event : events) {
+    if (event.at("event") != "steps") continue;
+    const double step_s = event.at("step_time_s");
+    const Duration<> expected = learner.Observe(plan, Seconds(step_s)).predicted;
+    const Prediction learnt = Predictor(learner.cluster(), workload, t4, "t4").Predict(plan);
+    sum_s += step_s;
+    ++steps;
+    inside += forecast.low <= Seconds(step_s) && Seconds(step_s) <= forecast.high ? 1 : 0;
+    ExpectNumbers(event, {{"/line", steps + (steps > 31 ? 1 : 0)},  // one of validation before
+                          {"/steps", steps},
+                          {"/numbers", steps},
+                          {"/inside", inside},
+                          {"/step_time_s", step_s},
+                          {"/expected_s", expected.in(kSeconds)},
+                          {"/mean_s", sum_s / steps},
+                          {"/learnt_s", learnt.step_time.in(kSeconds)},
+                          {"/low_s", learnt.low.in(kSeconds)},
+                          {"/high_s", learnt.high.in(kSeconds)}});
+  }
+  EXPECT_EQ(steps, 120);
+}
+
+// A file may go on at any time, and a pipe that has ended does not: its last line is one without an
+// end too.
+TEST(WatchCli, TheLastLineOfAPipeIsALine) {
+  const TempFolder folder;
+  std::string log = Log(60, 99, 1);
+  log.pop_back();
+  ASSERT_NE(log.back(), '\n');
+  const std::string file = folder.Write("train.log", log);
+  const Json end = EventsOf(RunProcess(Words{"/bin/sh", "-c", "cat \"$0\" | \"$@\"", file,
+                                             STEPCAST_PROGRAM, "watch", "-", "--json"} +
+                                       kJob))
+                       .back();
+  EXPECT_EQ(end.at("numbers"), 40);
+  EXPECT_EQ(end.at("line"), 61);
+  EXPECT_EQ(EventsOf(Stepcast(Watch(file, {"--json"}))).back().at("numbers"), 39);
 }
 
 TEST(WatchCli, ASteadyJobHasNoDrift) {
