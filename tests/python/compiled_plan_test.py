@@ -143,6 +143,18 @@ class CompiledPlans(unittest.TestCase):
             with self.subTest(name):
                 np.testing.assert_array_equal(self.compiled.predict(local_batch=array), expected)
 
+    def test_elements_that_are_several_times_in_memory_are_read_where_they_are(self):
+        base = np.arange(1, 10)
+        for kind in (np.int64, np.int32):
+            windows = np.lib.stride_tricks.sliding_window_view(base.astype(kind), 4)
+            self.assertEqual(windows.strides[0], windows.strides[1])
+            diagonals = np.lib.stride_tricks.as_strided(base.astype(kind), (3, 2, 2),
+                                                        (2 * kind().itemsize,) * 2 + (0,))
+            for batch in (windows, windows.T, windows[::2, ::-1], diagonals):
+                with self.subTest(kind=kind, shape=batch.shape):
+                    np.testing.assert_array_equal(self.compiled.predict(local_batch=batch),
+                                                  self.compiled.predict(local_batch=batch.copy()))
+
     def test_many_blocks(self):
         rng = np.random.default_rng(1)
         nodes = rng.integers(1, 9, (7, 1, 300))

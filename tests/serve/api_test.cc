@@ -631,6 +631,22 @@ TEST(MetricsText, CountsPlansReloadsAndRequests) {
   }
 }
 
+// Each batch that may be tried for an allocation is a plan.
+TEST(MetricsText, CountsThePlansOfASearch) {
+  const TestService test;
+  const auto plans_of = [&](const std::string& search) {
+    const auto before = test.metrics.plans.load();
+    test.JsonOf("/v1/recommend", R"({"cluster":"gce-t4","workload":"resnet50",)"
+                                 R"("allocations":{"workers":[1,2,0]},"search":)" +
+                                     search + "}");
+    return test.metrics.plans - before;
+  };
+  EXPECT_EQ(plans_of(R"({"most_global_batch":1024,"candidates":50})"), 3 * 50);
+  EXPECT_EQ(plans_of(R"({"most_global_batch":1024,"candidates":7})"), 3 * 7);
+  // One sample one to four times, two of them once or twice, and four.
+  EXPECT_EQ(plans_of(R"({"most_global_batch":4})"), 3 * (4 + 2 + 1));
+}
+
 TEST(MetricsText, EachCountIsItsOwn) {
   Metrics metrics;
   metrics.plans = 11;

@@ -45,6 +45,13 @@ TEST(Binary, NamesWhatIsCutOff) {
   writer.Add(std::vector<int>{1, 2});
   const std::string bytes = writer.Take();
   EXPECT_TRUE(Says(ErrorOf([&] { BinaryReader(bytes).Finish(); }), "'8' bytes are left"));
+  for (const std::size_t more : {1, 8, 100}) {
+    const std::string longer = bytes + std::string(more, '\0');
+    BinaryReader read(longer);
+    EXPECT_EQ(read.Next<int>("a", 2), (std::vector<int>{1, 2}));
+    EXPECT_TRUE(Says(ErrorOf([&] { read.Finish(); }),
+                     "columns: '" + std::to_string(more) + "' bytes are left behind the last one"));
+  }
   BinaryReader reader(bytes);
   EXPECT_TRUE(Says(ErrorOf([&] { reader.Next<double>("loss_rate", 2); }),
                    "loss_rate: is cut off: 8 bytes are left; allowed: 16 bytes"));

@@ -6,6 +6,7 @@
 #include <stepcast.grpc.pb.h>
 
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
@@ -123,11 +124,14 @@ TEST(Rpc, RecommendAnswersEachAllocation) {
   v1::RecommendReply reply;
   const grpc::Status status = running.stub->Recommend(&context, request, &reply);
   ASSERT_TRUE(status.ok()) << status.error_message();
+  const std::int64_t plans = running.metrics.plans;
+  EXPECT_GT(plans, 3);
   const TestJson json = running.JsonOf(
       "/v1/recommend", R"({"cluster":"gce-t4","workload":"resnet50","allocations":)"
                        R"({"workers":[4,16,0]},"search":{"most_global_batch":1024}})");
   ASSERT_EQ(reply.local_batch_size(), 3);
   EXPECT_EQ(reply.failed(), 1);
+  EXPECT_EQ(running.metrics.plans, 2 * plans) << "as many over HTTP";
   for (int i = 0; i < 2; ++i) {
     const auto row = static_cast<std::size_t>(i);
     EXPECT_EQ(reply.local_batch(i), json["local_batch"][row]);
@@ -176,6 +180,69 @@ TEST(Rpc, EachLimitOfASearchIsKept) {
   search->set_least_local_batch(21);
   search->set_most_local_batch(24);
   EXPECT_EQ(recommended().failed(), 1);
+}
+
+// Each field of a search, one after another with another value, is what it is over HTTP.
+TEST(Rpc, EachFieldOfASearchIsThatOfHttp) {
+  const RunningRpc running;
+  const TestJson usual = {{"least_global_batch", 64}, {"most_global_batch", 512},
+                          {"least_local_batch", 4},   {"most_local_batch", 64},
+                          {"accumulate", true},       {"candidates", 40},
+                          {"noise_scale", 1000.0},    {"initial_batch", 32.0}};
+  const TestJson others = {{"least_global_batch", 400}, {"most_global_batch", 100},
+                           {"least_local_batch", 50},   {"most_local_batch", 8},
+                           {"accumulate", false},       {"candidates", 3},
+                           {"noise_scale", 50.0},       {"initial_batch", 320.0}};
+  const google::protobuf::Descriptor* fields = v1::Search::descriptor();
+  ASSERT_EQ(fields->field_count(), static_cast<int>(usual.size()));
+  for (int other = -1; other < fields->field_count(); ++other) {
+    TestJson search = usual;
+    v1::RecommendRequest request;
+    *request.mutable_target() = ResNet();
+    request.mutable_allocations()->add_workers(8);
+    for (int i = 0; i < fields->field_count(); ++i) {
+      const google::protobuf::FieldDescriptor* field = fields->field(i);
+      const std::string name(field->name());
+      ASSERT_TRUE(usual.contains(name)) << name;
+      if (i == other) search[name] = others.at(name);
+      const TestJson& value = search.at(name);
+      const google::protobuf::Reflection* set = request.search().GetReflection();
+      v1::Search* stated = request.mutable_search();
+      if (value.is_boolean()) {
+        set->SetBool(stated, field, value.get<bool>());
+      } else if (value.is_number_integer()) {
+        set->SetInt32(stated, field, value.get<int>());
+      } else {
+        set->SetDouble(stated, field, value.get<double>());
+      }
+    }
+    SCOPED_TRACE(search.dump());
+    grpc::ClientContext context;
+    v1::RecommendReply reply;
+    const grpc::Status status = running.stub->Recommend(&context, request, &reply);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    const TestJson json =
+        running.JsonOf("/v1/recommend", TestJson({{"cluster", "gce-t4"},
+                                                  {"workload", "resnet50"},
+                                                  {"allocations", {{"workers", {8}}}},
+                                                  {"search", search}})
+                                            .dump());
+    ASSERT_EQ(reply.local_batch_size(), 1);
+    ASSERT_GT(reply.local_batch(0), 0);
+    EXPECT_EQ(reply.local_batch(0), json["local_batch"][0]);
+    EXPECT_EQ(reply.accumulation_steps(0), json["accumulation_steps"][0]);
+    EXPECT_EQ(reply.step_time_s(0), json["step_time_s"][0]);
+    EXPECT_EQ(reply.throughput_samples_per_s(0), json["throughput_samples_per_s"][0]);
+    EXPECT_EQ(reply.statistical_efficiency(0), json["statistical_efficiency"][0]);
+    EXPECT_EQ(reply.goodput_samples_per_s(0), json["goodput_samples_per_s"][0]);
+    // What a sample is worth beside one of the initial batch: (phi + M_0) / (phi + M).
+    const double noise = search["noise_scale"].get<double>();
+    const double batch = 8.0 * reply.local_batch(0) * reply.accumulation_steps(0);
+    EXPECT_NEAR(reply.statistical_efficiency(0),
+                (noise + search["initial_batch"].get<double>()) / (noise + batch), 1e-12);
+    EXPECT_GE(batch, search["least_global_batch"].get<int>());
+    EXPECT_LE(batch, search["most_global_batch"].get<int>());
+  }
 }
 
 // A change is told by the step among those of the request that has shown it.
