@@ -1584,7 +1584,8 @@ TEST(Recommend, WhatMakesAPlanFitIsFoundByTheSearch) {
                  workload,    "--workers",         workers};
   };
   EXPECT_EQ(fits(on_nodes_of_four("gpt2_large", "16")),
-            "A plan fits with --try-shard optimizer, --attention fused or --recompute full.\n");
+            "A plan fits with --try-shard optimizer, --attention fused, --recompute selective or "
+            "--recompute full.\n");
   EXPECT_EQ(fits(on_nodes_of_four("gpt2_xl", "16")), "A plan fits with --try-shard hybrid.\n");
   // Within one node there is no other.
   EXPECT_EQ(fits(on_nodes_of_four("gpt2_xl", "4")), "A plan fits with --try-shard parameters.\n");

@@ -247,8 +247,9 @@ TEST(Recomputed, SelectivelyIsTheCoreOfAttention) {
   EXPECT_EQ(RecomputedShare(resnet), 0);
 }
 
-// Korthikanti et al., Sections 5 and 6, state 2.7 and 1.6 % of GPT-3 and MT-NLG. They count products
-// alone; softmax, which is recomputed too, and the output layer are within a per cent of these.
+// Korthikanti et al., Sections 5 and 6, state 2.7 and 1.6 % of GPT-3 and MT-NLG. They count
+// products alone; softmax, which is recomputed too, and the output layer are within a per cent of
+// these.
 TEST(Recomputed, SelectivelyIsTheShareThatItsAuthorsState) {
   const auto share = [](const char* name) {
     Workload gpt = *FindWorkload(name);
