@@ -31,6 +31,7 @@ class Sharing {
 
   std::optional<SharedOut> BySpeed() const {
     const int equal = EqualShare();
+    const int most = std::min(equal, MostOfSlow());
     const auto fits = [&](int slow) { return Fits(Shares(FastBatch(slow), slow)); };
     if (!fits(equal - 1)) return std::nullopt;
     const int least = fits(1) ? 1 : BisectCount(1, equal - 1, fits);
@@ -38,8 +39,10 @@ class Sharing {
       return predictor_.Terms(Shares(FastBatch(slow), slow)).slow_is_later;
     };
     if (slow_is_later(least)) return Of(FastBatch(least), least);
-    // With equal shares the slow ones are later, or neither is.
-    const int later = BisectCount(least, equal, slow_is_later);
+    // With equal shares the slow ones are later, or neither is. Where the fast ones would have none
+    // then, one sample less may leave the slow ones the earlier.
+    if (most < equal && !slow_is_later(most)) return Of(FastBatch(most), most);
+    const int later = BisectCount(least, most, slow_is_later);
     const SharedOut after = Of(FastBatch(later), later);
     const SharedOut before = Of(FastBatch(later - 1), later - 1);
     return after.step_time < before.step_time ? after : before;
@@ -56,6 +59,11 @@ class Sharing {
   }
 
  private:
+  // So that each fast device has a sample. Not less than one below the equal share, as that is
+  // above 1 where shares are sought.
+  int MostOfSlow() const {
+    return static_cast<int>((given_.micro_batch() - fast_workers_) / slow_workers_);
+  }
   // So that none is left over.
   int FastBatch(int slow_batch) const {
     const long long left = given_.micro_batch() - 1LL * slow_workers_ * slow_batch;

@@ -600,6 +600,44 @@ TEST(SlowShares, ShareAFixedStepInTheirProportion) {
   EXPECT_EQ(limits.strong_best_step, predictor.PredictStep(Shared(plan, 320, 200)).total());
 }
 
+// Shares that do not come out even, between many slow devices and few fast ones, each of which has
+// a sample at least.
+RC_GTEST_PROP(SlowShares, OfFewFastDevicesAreWeighedAgainstAll, ()) {
+  const Predictor predictor = MakePredictor(*rc::gen::element("resnet50", "vgg16"));
+  const int nodes = *rc::gen::inRange(2, 17);
+  const int fast = *rc::gen::inRange(1, std::min(nodes, 4));
+  const int slow = nodes - fast;
+  const Plan plan = Shared(Slowed(RingOf(Placement(static_cast<std::size_t>(nodes), 1), 1), slow,
+                                  *rc::gen::inRange(10, 100) / 100.0),
+                           *rc::gen::inRange(1, 80), *rc::gen::inRange(1, 9));
+  const auto unequal = WeighSlowNodes(predictor, plan);
+  RC_ASSERT(unequal.has_value());
+  const SharedOut& best = unequal->best();
+  RC_ASSERT(best.fast_batch >= 1);
+  RC_ASSERT(best.slow_batch >= 1);
+  const long long samples = plan.micro_batch();
+  const long long taken = 1LL * fast * best.fast_batch + 1LL * slow * best.slow_batch;
+  RC_ASSERT(taken >= samples);
+  RC_ASSERT(taken < samples + fast);
+  Duration<> least = predictor.PredictStep(plan).total();
+  for (int of_slow = 1; fast + 1LL * slow * of_slow <= samples; ++of_slow) {
+    const auto of_fast = static_cast<int>((samples - 1LL * slow * of_slow + fast - 1) / fast);
+    least = Min(least, predictor.PredictStep(Shared(plan, of_fast, of_slow)).total());
+  }
+  RC_ASSERT(std::abs(best.step_time / least - 1) < 1e-12);
+}
+
+// Eleven samples on eight devices: two on each of seven would leave less than none for the eighth.
+TEST(SlowShares, LeaveTheFastDeviceASample) {
+  const Predictor predictor = MakePredictor();
+  const Plan plan = Shared(Slowed(RingOf(Placement(8, 1), 1), 7, 0.9), 4, 1);
+  const auto unequal = WeighSlowNodes(predictor, plan);
+  ASSERT_TRUE(unequal);
+  EXPECT_EQ(unequal->best().fast_batch, 4);
+  EXPECT_EQ(unequal->best().slow_batch, 1);
+  EXPECT_EQ(unequal->fast_only->fast_batch, 11);
+}
+
 TEST(SlowNodes, SayWhyEqualSharesAreBest) {
   const Predictor predictor = MakePredictor();
   const auto why = [&](const Plan& plan) { return WeighSlowNodes(predictor, plan)->why_equal; };
