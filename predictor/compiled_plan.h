@@ -39,7 +39,9 @@ struct CompiledState;
 }  // namespace internal
 
 // Where and with which batch. Nodes that are used unequally are told by the fullest:
-// 10 workers as 4-4-2 are workers 10, nodes 3, devices_per_node 4.
+// 10 workers as 4-4-2 are workers 10, nodes 3, devices_per_node 4. How many of them are on slow
+// nodes the compiled plan's own placement says where all three are its own; elsewhere nodes are
+// filled from the first, so that the slow ones have the fewest.
 struct PlanQuery {
   int workers = 1;
   int nodes = 1;             // in use
@@ -54,6 +56,11 @@ struct PlanQuery {
   // plan. Where that has a slow_local_batch their devices take it, local_batch is the others', and
   // one node at least is not slow.
   std::optional<int> slow_nodes = {};
+
+  bool has_layout_of(const PlanQuery& other) const {
+    return workers == other.workers && nodes == other.nodes &&
+           devices_per_node == other.devices_per_node;
+  }
 };
 
 // The query that asks for `plan` itself.

@@ -120,6 +120,10 @@ CompiledState::CompiledState(const Predictor& predictor, const Plan& compiled_pl
       profile(predictor.profile()),
       batches(predictor.calibrated_batches()) {
   Ranges();  // made here, so that no query has to
+  own_slow_workers.push_back(0);
+  for (auto node = plan.placement.rbegin(); node != plan.placement.rend(); ++node) {
+    own_slow_workers.push_back(own_slow_workers.back() + *node);
+  }
   if (UsesServers(facts.strategy)) {
     options.most_servers = std::max(options.most_servers, plan.servers);
   }
@@ -348,6 +352,7 @@ MemoryVerdict CompiledState::Memory(const PlanQuery& q) const {
 int CompiledState::SlowWorkers(const PlanQuery& q) const {
   const int slow = q.slow_nodes.value_or(plan.slow_nodes);
   if (slow == 0) return 0;
+  if (q.has_layout_of(own)) return own_slow_workers[static_cast<std::size_t>(slow)];
   // Nodes are filled from the first, and the slow ones are the last.
   const long long fast = q.nodes - slow;
   const long long beyond_one =

@@ -37,6 +37,7 @@ struct CompiledState : CompiledValues {
   Plan plan;
   CompileOptions options;
   PlanQuery own;
+  std::vector<int> own_slow_workers;  // of the plan's placement, by slow nodes
   Belief belief;
 
   // Facts that no query changes.

@@ -104,13 +104,19 @@ Plan PlanOf(const Plan& plan, const QueryArrays& q, std::size_t i) {
   take_fact(q.loss_rate, [&](double v) { one.link.loss = v; });
   if (q.workers != nullptr) {
     const int nodes = q.nodes[i];
+    PlanQuery asked;
+    asked.workers = q.workers[i];
+    asked.nodes = nodes;
+    asked.devices_per_node = q.devices_per_node[i];
     if (nodes != plan.nodes()) one.hosts.clear();
-    one.placement.assign(static_cast<std::size_t>(nodes), 1);
-    int left = q.workers[i] - nodes;
-    for (int& devices : one.placement) {
-      const int more = std::min(left, q.devices_per_node[i] - 1);
-      devices += more;
-      left -= more;
+    if (!asked.has_layout_of(QueryOf(plan))) {
+      one.placement.assign(static_cast<std::size_t>(nodes), 1);
+      int left = asked.workers - nodes;
+      for (int& devices : one.placement) {
+        const int more = std::min(left, asked.devices_per_node - 1);
+        devices += more;
+        left -= more;
+      }
     }
   }
   int slow = plan.slow_nodes;

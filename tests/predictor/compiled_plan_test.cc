@@ -1036,6 +1036,47 @@ TEST(PlanQuery, LeavesTheSamplesOfSlowNodesAsTheyAre) {
   }
 }
 
+// Slow nodes may be fuller than others in the plan's own placement, and are not on another layout.
+RC_GTEST_PROP(PlanQuery, OfThePlansOwnLayoutHasItsSlowWorkers, ()) {
+  const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
+  const int nodes = *rc::gen::inRange(2, 7);
+  Placement placement;
+  for (int i = 0; i < nodes; ++i) placement.push_back(*rc::gen::inRange(1, 5));
+  Plan plan = AllreducePlan(placement, 32);
+  plan.strategy = *rc::gen::element(Strategy::kRing, Strategy::kPsSync, Strategy::kPsAsync);
+  plan.servers = UsesServers(plan.strategy) ? 2 : 0;
+  plan.slow_nodes = *rc::gen::inRange(1, nodes);
+  plan.slow_speed = *rc::gen::inRange(10, 100) / 100.0;
+  if (!TraitsOf(plan.strategy).asynchronous()) plan.slow_local_batch = *rc::gen::inRange(1, 40);
+  const CompiledPlan compiled(predictor, plan);
+  for (int slow = 0; slow < nodes; ++slow) {
+    const Plan asked = WithSlowNodes(plan, slow);
+    PlanQuery query = QueryOf(plan);
+    query.slow_nodes = slow;
+    const Prediction expected = predictor.Predict(asked);
+    const Forecast forecast = compiled.Predict(query);
+    RC_ASSERT(forecast.status == QueryStatus::kOk);
+    RC_ASSERT(Apart(forecast.step_time.si(), expected.step_time.si()) < 1e-11);
+    RC_ASSERT(Apart(forecast.high.si(), expected.high.si()) < 1e-9);
+    RC_ASSERT(compiled.WorkersOfSlowBatch(query) ==
+              (plan.slow_local_batch ? asked.slow_workers() : 0));
+    if (!plan.slow_local_batch) continue;
+    const Allocation allocation = {query.workers, nodes, query.devices_per_node, plan.servers,
+                                   slow};
+    BatchSearch search;
+    search.least_local_batch = search.most_local_batch = plan.local_batch;
+    search.accumulate = false;
+    BatchChoice choice;
+    RC_ASSERT(ChooseBatches(compiled, &allocation, 1, search, &choice) == 0U);
+    RC_ASSERT(Apart(choice.throughput * choice.step_time_s, asked.global_batch()) < 1e-12);
+  }
+  PlanQuery wider = QueryOf(plan);
+  ++wider.workers;
+  ++wider.nodes;
+  RC_ASSERT(Apart(compiled.StepTime(wider).si(),
+                  predictor.PredictStep(PlanOf(plan, wider)).total().si()) < 1e-11);
+}
+
 TEST(MostLocalBatch, IsNoneWhereSlowNodesRunOutOfMemory) {
   Plan plan = AllreducePlan({1, 1}, 8);
   plan.slow_nodes = 1;

@@ -228,6 +228,40 @@ TEST(PredictMany, QueriesMayHaveSlowNodes) {
   }
 }
 
+// The slow node of this plan is the one with four devices, whether its queries say its layout or
+// leave it to the plan.
+TEST(PredictMany, SlowNodesAreThoseOfThePlansPlacement) {
+  const auto snapshot = Shipped();
+  const auto target = snapshot->Find({"gce-t4", "resnet50", ""});
+  const Plan plan = Read({{"strategy", "ps-async"},
+                          {"servers", "2"},
+                          {"placement", "1-4"},
+                          {"local_batch", "8"},
+                          {"slow_nodes", "1"},
+                          {"slow_speed", "0.1"}});
+  const Prediction expected = target->predictor.Predict(plan);
+  Plan turned = plan;
+  turned.placement = {4, 1};
+  ASSERT_LT(target->predictor.Predict(turned).step_time * 1.5, expected.step_time);
+  QueryColumns by_plan;
+  by_plan.counts[kLocalBatch] = {8};
+  QueryColumns by_layout = by_plan;
+  by_layout.counts[kWorkers] = {5};
+  by_layout.counts[kNodes] = {2};
+  by_layout.counts[kDevicesPerNode] = {4};
+  for (QueryColumns* columns : {&by_plan, &by_layout}) {
+    CheckColumns("queries.", 10, columns);
+    const ForecastColumns answer = PredictMany(*snapshot, *target, plan, true, columns);
+    ASSERT_EQ(answer.failed, 0U);
+    EXPECT_NEAR(answer.step_time_s[0] / expected.step_time.in(kSeconds), 1, 1e-9);
+    EXPECT_NEAR(answer.high_s[0] / expected.high.in(kSeconds), 1, 1e-4);
+    EXPECT_FALSE(answer.flags.empty());
+    for (const BatchFlag& of : answer.flags) {
+      EXPECT_EQ(std::count(expected.flags.begin(), expected.flags.end(), of.flag), 1) << of.flag;
+    }
+  }
+}
+
 TEST(PredictMany, StepTimesAloneAreTheSame) {
   const auto snapshot = Shipped();
   const auto target = snapshot->Find({"gce-t4", "resnet50", ""});
