@@ -281,6 +281,9 @@ void RequireKeptWith(const Plan& plan, Strategy strategy) {
   // Who exchanges nothing compresses nothing.
   require(plan.compress.exists() && traits.exchanges, StrategiesOf(plan.compress),
           fmt::format("does not go with compress {}", FormatCompression(plan.compress)));
+  // Nor does it share anything out.
+  require(plan.shard != Shard::kNone && traits.exchanges, GoesWith::kHalves,
+          fmt::format("does not go with shard {}", NameOf(plan.shard)));
 }
 
 Plan WithSlowNodes(Plan plan, int nodes) {

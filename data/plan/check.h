@@ -31,8 +31,8 @@ void CheckPlan(const Plan& plan);
 Plan WithStrategy(Plan plan, Strategy strategy);
 
 // Throws InputError where WithStrategy would leave out what the plan is about: slow nodes, without
-// which it would be one of other machines, the samples that they take, or how gradients are
-// compressed.
+// which it would be one of other machines, the samples that they take, how gradients are
+// compressed, or what is shared out.
 void RequireKeptWith(const Plan& plan, Strategy strategy);
 
 // A parameter server beside the workers of each node: more nodes bring more servers.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "data/plan/check.h"
@@ -35,16 +36,18 @@ std::vector<std::pair<A, B>> PairsOf(const std::vector<A>& first, const std::vec
   return pairs;
 }
 
-// Whether each of `all` goes with a strategy; where none does, `none` takes their place and goes.
+// Whether each of `all` goes with a strategy; where none does, `otherwise` takes their place and
+// goes.
 template <class T, class Goes>
-std::vector<std::pair<T, bool>> Judged(const std::vector<T>& all, const T& none, Goes goes) {
+std::vector<std::pair<T, bool>> Judged(const std::vector<T>& all, const std::optional<T>& otherwise,
+                                       Goes goes) {
   std::vector<std::pair<T, bool>> judged;
   bool any = false;
   for (const T& one : all) {
     judged.emplace_back(one, goes(one));
     any = any || judged.back().second;
   }
-  if (!any) judged.emplace_back(none, true);
+  if (!any && otherwise) judged.emplace_back(*otherwise, true);
   return judged;
 }
 
@@ -77,6 +80,8 @@ double Efficiency(const Predictor& predictor, const Plan& plan, const Prediction
 template <class Visit>
 void ForEachCandidate(const Predictor& predictor, const Plan& plan, int devices_per_node,
                       const RecommendOptions& options, const Visit& visit) {
+  Plan kept = plan;
+  if (!options.shards.empty()) kept.shard = Shard::kNone;
   for (const int workers : Or(options.workers, {plan.workers()})) {
     Plan base = plan;
     if (workers != plan.workers()) {
@@ -85,7 +90,7 @@ void ForEachCandidate(const Predictor& predictor, const Plan& plan, int devices_
     }
     Plan placed = base;
     for (const Strategy strategy : Or(options.strategies, {plan.strategy})) {
-      RequireKeptWith(plan, strategy);
+      RequireKeptWith(kept, strategy);
       const std::vector<int> servers =
           UsesServers(strategy)        ? Or(options.servers, {std::max(1, plan.servers)})
           : TraitsOf(strategy).helpers ? Or(options.servers, {plan.servers})
@@ -96,13 +101,14 @@ void ForEachCandidate(const Predictor& predictor, const Plan& plan, int devices_
         if (n == 0 && plan.servers > 0) base.server_link.bandwidth.reset();  // of helpers
         std::vector<std::optional<DataSize<>>> buckets(options.buckets.begin(),
                                                        options.buckets.end());
-        const auto shards =
-            Judged(Or(options.shards, {base.shard}), Shard::kNone, [&](Shard shard) {
-              return (TraitsOf(strategy).may_shard() || shard == Shard::kNone) &&
-                     MayBeOn(base.placement, shard);
-            });
+        // Who exchanges nothing shares nothing out; without its shares any other is another plan.
+        const auto unshared = TraitsOf(strategy).exchanges ? std::optional<Shard>() : Shard::kNone;
+        const auto shards = Judged(Or(options.shards, {base.shard}), unshared, [&](Shard shard) {
+          return (TraitsOf(strategy).may_shard() || shard == Shard::kNone) &&
+                 MayBeOn(base.placement, shard);
+        });
         const auto compressions =
-            Judged(Or(options.compressions, {base.compress}), Compression(),
+            Judged(Or(options.compressions, {base.compress}), std::optional(Compression()),
                    [&](const Compression& one) { return MayCompress(base, one); });
         const auto cuts = PairsOf(Or(buckets, {plan.bucket}), shards);
         for (const auto& [cut, compression] : PairsOf(cuts, compressions)) {

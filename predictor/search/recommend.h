@@ -27,8 +27,10 @@ inline constexpr const char* kObjectiveNames[kObjectiveCount] = {"throughput", "
 
 struct RecommendOptions {
   // Candidates; an empty list means the sensible ones: the plan's own value for strategies,
-  // servers, bucket, what is shared out and compression (which are nothing with a strategy that
-  // does not go with them); for batches and accumulation those of predictor/search/batch_grid.h.
+  // servers, bucket, what is shared out and compression; for batches and accumulation those of
+  // predictor/search/batch_grid.h. Compression is none with a strategy that goes with none of those
+  // that are listed, and so is what is shared out with one that exchanges nothing; other plans that
+  // cannot be shared out as they are to be are counted as not_together.
   std::vector<int> workers;
   std::vector<int> local_batches;
   std::vector<int> accumulation_steps;
@@ -98,7 +100,8 @@ std::vector<LeftOut> ReasonsLeftOut(const RecommendOutcome& outcome,
 bool IsUsable(const Recommendation& given, const RecommendOptions& options);
 
 // `plan` gives what is not searched: links, hosts, and the values compared against. Throws
-// InputError when the objective needs a fact that is not known: the noise scale, a price, a power.
+// InputError when the objective needs a fact that is not known: the noise scale, a price, a power;
+// and for a strategy that RequireKeptWith refuses beside what the plan states and nothing searches.
 RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int devices_per_node,
                            const RecommendOptions& options);
 

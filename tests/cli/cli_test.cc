@@ -484,6 +484,9 @@ TEST(Errors, SweepAxes) {
   ExpectError(sweep + Words{"--workers", "2", "--slow-nodes", "1", "--slow-speed", "0.5", "--over",
                             "strategy=ring,none"},
               {"--strategy: 'none' says nothing of slow nodes, of which there are 1"});
+  ExpectError(
+      sweep + Words{"--workers", "2", "--shard", "optimizer", "--over", "strategy=ring,tree"},
+      {"--strategy: 'tree' does not go with shard optimizer", "strategy allreduce"});
 }
 
 TEST(Errors, SearchOptions) {

@@ -674,6 +674,55 @@ TEST(Recommend, AStrategyThatCannotCompressIsRefused) {
   EXPECT_NO_THROW(Recommend(predictor, plan, 1, options));
 }
 
+// Shares are kept: a plan without them needs other memory.
+TEST(Recommend, SharesThatAreStatedAreKept) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = AllreducePlan({4, 4}, 32);
+  plan.shard = Shard::kHybrid;
+  RecommendOptions options;
+  options.local_batches = {32};
+  options.accumulation_steps = {1};
+  options.workers = {6};
+  const RecommendOutcome none = Recommend(predictor, plan, kDevicesPerNode, options);
+  EXPECT_FALSE(none.best);
+  EXPECT_EQ(none.considered, 0);
+  EXPECT_EQ(none.not_together, 1) << "6 workers on 4-2";
+  options.workers = {3, 6, 8};
+  const RecommendOutcome some = Recommend(predictor, plan, kDevicesPerNode, options);
+  ASSERT_TRUE(some.best);
+  EXPECT_EQ(some.considered, 2);
+  EXPECT_EQ(some.not_together, 1);
+  for (const Recommendation& r : some.pareto) EXPECT_EQ(r.plan.shard, Shard::kHybrid);
+  EXPECT_EQ(some.best->plan.shard, Shard::kHybrid);
+  // Of the shares that are tried none is not one, but with who exchanges nothing.
+  plan.shard = Shard::kNone;
+  options.workers = {8};
+  options.shards = {Shard::kParameters};
+  options.strategies = {Strategy::kRing, Strategy::kTree};
+  const RecommendOutcome tried = Recommend(predictor, plan, kDevicesPerNode, options);
+  ASSERT_TRUE(tried.best);
+  EXPECT_EQ(tried.considered, 1);
+  EXPECT_EQ(tried.not_together, 1);
+  EXPECT_EQ(tried.best->plan.shard, Shard::kParameters);
+  options.strategies = {Strategy::kNone};
+  EXPECT_EQ(Recommend(predictor, plan, kDevicesPerNode, options).best->plan.shard, Shard::kNone);
+}
+
+TEST(Recommend, AStrategyThatCannotShareOutIsRefused) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = AllreducePlan({4, 4}, 32);
+  plan.shard = Shard::kParameters;
+  RecommendOptions options;
+  options.strategies = {Strategy::kRing, Strategy::kTree};
+  EXPECT_TRUE(Says(ErrorOf([&] { Recommend(predictor, plan, kDevicesPerNode, options); }),
+                   "strategy: 'tree' does not go with shard parameters"));
+  options.strategies = {Strategy::kRing, Strategy::kNone};
+  EXPECT_NO_THROW(Recommend(predictor, plan, kDevicesPerNode, options));
+  options.strategies = {Strategy::kRing, Strategy::kTree};
+  options.shards = {Shard::kNone, Shard::kParameters};  // which say what to keep
+  EXPECT_NO_THROW(Recommend(predictor, plan, kDevicesPerNode, options));
+}
+
 TEST(Recommend, NothingFitsTheGlobalBatch) {
   RecommendOptions options;
   options.most_global_batch = 3;
