@@ -26,12 +26,12 @@ PlanQuery QueryOf(const Plan& plan) {
 const char* QueryStatusText(QueryStatus status) {
   static constexpr const char* kTexts[kQueryStatusCount] = {
       "ok",
-      "workers do not fit nodes and devices_per_node",
+      "workers do not fit nodes and devices_per_node, or nodes differ with shard hybrid",
       "no such number of servers",
       "local_batch or accumulation_steps is out of range",
       "a bandwidth, round trip or loss is out of range",
       "nothing is exchanged",
-      "slow nodes are too many, or their speed is not in the compiled plan"};
+      "slow_nodes are too many, or all with slow_local_batch, or the plan says no slow_speed"};
   return kTexts[static_cast<int>(status)];
 }
 

@@ -75,10 +75,11 @@ enum class QueryStatus {
   kBadBatch,          // local_batch or accumulation_steps below 1 or beyond what a plan may have
   kBadLink,           // a bandwidth, round trip or loss out of range
   kNothingExchanged,  // a bare message between nobody
-  kBadSlowNodes       // too many, or the compiled plan says no speed of theirs
+  kBadSlowNodes       // too many, or all where the compiled plan has a slow_local_batch, or it says
+                      // no speed of theirs
 };
 inline constexpr int kQueryStatusCount = 7;
-// A sentence each: "ok", "workers do not fit nodes and devices_per_node", ...
+// A sentence each: "ok", "no such number of servers", ...
 const char* QueryStatusText(QueryStatus status);
 
 // What is wrong with a query that has no answer.

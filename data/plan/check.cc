@@ -144,6 +144,15 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
                           const std::string& allowed) {
     throw InputError(at(*FindPlanField(flag)), value, problem, allowed);
   };
+  // What sentences call a field: as its place does, where that tells fields apart.
+  const auto named = [&](const char* flag) -> std::string {
+    const FieldFacts& facts = *FindPlanField(flag);
+    const std::string key = at(facts).key;
+    for (const char* name : {facts.column, facts.keyword}) {
+      if (key.ends_with(name)) return name;
+    }
+    return flag;
+  };
   if (plan.placement.empty()) {
     refuse("placement", "", "is empty", "devices used on each node, like 4-4-2");
   }
@@ -184,30 +193,33 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
                        FormatPlacement(plan.placement)));
   }
   if (plan.slow_nodes > 0 && !plan.slow_speed) {
-    refuse("slow-speed", "", fmt::format("is required with slow-nodes {}", plan.slow_nodes),
+    refuse("slow-speed", "",
+           fmt::format("is required with {} {}", named("slow-nodes"), plan.slow_nodes),
            "their speed as a share of the others', like 0.6");
   }
   if (plan.slow_speed && plan.slow_nodes == 0) {
-    refuse("slow-nodes", "0", fmt::format("with slow-speed {}", *plan.slow_speed), "at least 1");
+    refuse("slow-nodes", "0", fmt::format("with {} {}", named("slow-speed"), *plan.slow_speed),
+           "at least 1");
   }
   if (plan.slow_local_batch) {
     const std::string batch = std::to_string(*plan.slow_local_batch);
     if (plan.slow_nodes == 0) {
-      refuse("slow-nodes", "0", "with slow-local-batch " + batch, "at least 1");
+      refuse("slow-nodes", "0", "with " + named("slow-local-batch") + " " + batch, "at least 1");
     }
     if (plan.slow_nodes == plan.nodes()) {
       refuse("slow-local-batch", batch, "where all nodes are slow",
-             "nothing: local-batch says what each device takes");
+             "nothing: " + named("local-batch") + " says what each device takes");
     }
   }
   if (plan.slow_nodes > 0 && plan.backup_workers > 0) {
-    refuse("backup-workers", std::to_string(plan.backup_workers),
-           fmt::format("with slow-nodes {}", plan.slow_nodes),
-           "0, or slow-nodes 0: how many of the slow a step drops is not modelled");
+    refuse(
+        "backup-workers", std::to_string(plan.backup_workers),
+        fmt::format("with {} {}", named("slow-nodes"), plan.slow_nodes),
+        "0, or " + named("slow-nodes") + " 0: how many of the slow a step drops is not modelled");
   }
   if (plan.server_link.bandwidth && !plan.has_server_link()) {
     if (plan.server.colocated) {
-      refuse("server-bandwidth", "", "with colocated-servers",
+      refuse("server-bandwidth", "", "with " + named("colocated-servers"),
              "none: such servers have the links of their nodes");
     }
     refuse("server-bandwidth", "", with_strategy() + " and no servers", "servers, at least 1");

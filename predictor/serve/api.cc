@@ -590,7 +590,7 @@ Reply Api::PredictBatch(const Request& request) const {
   const std::shared_ptr<const Snapshot> snapshot = service_->Current();
   const std::shared_ptr<const Target> target = service_->Find(*snapshot, name);
   const Plan plan = ReadSharedPlan(fields, target->predictor.cluster(),
-                                   {queries.Has(kLocalBatch), queries.Has(kServers)});
+                                   StatedBy(queries, queries.Has(kLocalBatch) ? 1 : 0));
   const ForecastColumns forecasts = PredictMany(*snapshot, *target, plan, interval, &queries);
   metrics_->plans += static_cast<std::int64_t>(queries.size);
   Reply reply = JsonReply(*snapshot,
@@ -610,7 +610,7 @@ Reply Api::Recommend(const Request& request) const {
   const std::shared_ptr<const Snapshot> snapshot = service_->Current();
   const std::shared_ptr<const Target> target = service_->Find(*snapshot, name);
   const Plan plan = ReadSharedPlan(fields, target->predictor.cluster(),
-                                   {UnstatedBatch(target->predictor), allocations.Has(kServers)});
+                                   StatedBy(allocations, UnstatedBatch(target->predictor)));
   const std::vector<BatchChoice> choices =
       serve::Recommend(*snapshot, *target, plan, search, &allocations);
   metrics_->plans += static_cast<std::int64_t>(choices.size()) * MostTried(search);

@@ -232,7 +232,7 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
       const std::shared_ptr<const Target> target =
           service_.Find(*snapshot, NameOf(request->target()));
       const Plan plan = ReadPlan(TextOf(request->plan()), "plan.", target->predictor.cluster(),
-                                 {queries.Has(kLocalBatch), queries.Has(kServers)});
+                                 StatedBy(queries, queries.Has(kLocalBatch) ? 1 : 0));
       const ForecastColumns forecasts =
           PredictMany(*snapshot, *target, plan, !request->step_time_alone(), &queries);
       reply->set_snapshot(snapshot->number());
@@ -272,7 +272,7 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
       const std::shared_ptr<const Target> target =
           service_.Find(*snapshot, NameOf(request->target()));
       const Plan plan = ReadPlan(TextOf(request->plan()), "plan.", target->predictor.cluster(),
-                                 {UnstatedBatch(target->predictor), allocations.Has(kServers)});
+                                 StatedBy(allocations, UnstatedBatch(target->predictor)));
       reply->set_snapshot(snapshot->number());
       SetLearnt(*target, reply);
       for (const BatchChoice& choice :

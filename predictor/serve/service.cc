@@ -316,6 +316,10 @@ int Service::Reload() {
   return current_->number();
 }
 
+StatedApart StatedBy(const QueryColumns& columns, int local_batch) {
+  return {local_batch, columns.Has(kServers), columns.Has(kWorkers), columns.Has(kSlowNodes)};
+}
+
 Plan ReadPlan(const PlanText& text, const std::string& prefix, const Cluster& cluster,
               const StatedApart& apart) {
   const auto place = [&](const char* column) { return InputPlace{"", 0, prefix + column}; };
@@ -346,6 +350,14 @@ Plan ReadPlan(const PlanText& text, const std::string& prefix, const Cluster& cl
   // Named hosts say how many nodes there are.
   if (!plan.hosts.empty() && !placed) {
     plan.placement.assign(plan.hosts.size(), cluster.devices_per_node);
+  }
+  const bool of_slow_nodes = plan.slow_speed || plan.slow_local_batch;
+  if (apart.slow_nodes && of_slow_nodes && plan.slow_nodes == 0) plan.slow_nodes = 1;
+  // Queries that say where their workers are ask for no layout of the plan, which has to be one.
+  if (apart.layout && !placed && plan.hosts.empty()) {
+    const int nodes =
+        std::max(plan.slow_nodes + (plan.slow_local_batch ? 1 : 0), plan.backup_workers + 1);
+    plan.placement.assign(static_cast<std::size_t>(std::clamp(nodes, 1, kMostPlannedNodes)), 1);
   }
   if (plan.nodes() > kMostPlannedNodes) {
     throw InputError(place(workers ? "workers" : "placement"), "",

@@ -125,7 +125,11 @@ using PlanText = std::function<std::optional<std::string>(const char* column, bo
 struct StatedApart {
   int local_batch = 0;  // what holds where the plan does not say; 0: the plan has to
   bool servers = false;
+  bool layout = false;  // workers, nodes and devices_per_node
+  bool slow_nodes = false;
 };
+// What columns state.
+StatedApart StatedBy(const QueryColumns& columns, int local_batch);
 // The plan that a request states, strictly. `prefix` stands before a column in errors.
 Plan ReadPlan(const PlanText& text, const std::string& prefix, const Cluster& cluster,
               const StatedApart& apart = {});

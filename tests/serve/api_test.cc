@@ -391,6 +391,19 @@ TEST(Batch, TellsWhichQueriesHaveNoAnswer) {
   ASSERT_EQ(batch["problems"].size(), 2U);
   EXPECT_EQ(batch["problems"][0]["index"], 1);
   EXPECT_EQ(batch["problems"][1]["problem"], QueryStatusText(QueryStatus::kBadBatch));
+  // Samples of slow nodes go with the layouts that queries state.
+  const TestJson slow = test.JsonOf(
+      "/v1/predict_batch",
+      R"({"cluster":"gce-t4","workload":"resnet50","plan":{"slow_speed":0.5,"slow_nodes":1,)"
+      R"("slow_local_batch":16,"local_batch":32},"queries":{"workers":[8,4],"slow_nodes":[1,1]}})");
+  EXPECT_EQ(slow["failed"], 1) << slow;
+  EXPECT_TRUE(slow["step_time_s"][0].is_number());
+  EXPECT_EQ(slow["problems"][0]["index"], 1);
+  EXPECT_EQ(slow["problems"][0]["problem"], QueryStatusText(QueryStatus::kBadSlowNodes));
+  const TestJson chosen = test.JsonOf(
+      "/v1/recommend", R"({"cluster":"gce-t4","workload":"resnet50","plan":{"slow_speed":0.5,)"
+                       R"("slow_local_batch":16},"allocations":{"workers":[8],"slow_nodes":[1]}})");
+  EXPECT_TRUE(chosen["local_batch"][0].is_number()) << chosen;
   // What no plan may say of a link is the fault of that query alone.
   for (const char* links : {R"("loss_rate":[1e-16,0.01])", R"("rtt_ms":[1e7,1])",
                             R"("link_gbit_per_s":[1e7,10])", R"("link_gbit_per_s":[1e-10,10])"}) {

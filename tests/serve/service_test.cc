@@ -163,6 +163,25 @@ TEST(ReadPlan, WhatQueriesStateMayBeMissing) {
   EXPECT_EQ(Read({{"strategy", "ps-sync"}}, {true, true}).servers, 1);
 }
 
+// Keys are called as requests call them in sentences, too.
+TEST(ReadPlan, SentencesNameTheKeysOfTheRequest) {
+  const auto error = [&](std::map<std::string, std::string> texts) {
+    texts["local_batch"] = "8";
+    return ErrorOf([&] { Read(texts); });
+  };
+  EXPECT_TRUE(Says(error({{"slow_speed", "0.5"}}), "plan.slow_nodes: '0' with slow_speed 0.5"));
+  EXPECT_TRUE(Says(error({{"slow_nodes", "1"}}), "plan.slow_speed: is required with slow_nodes 1"));
+  EXPECT_TRUE(
+      Says(error({{"slow_local_batch", "4"}}), "plan.slow_nodes: '0' with slow_local_batch 4"));
+  EXPECT_TRUE(
+      Says(error({{"slow_nodes", "1"}, {"slow_speed", "0.5"}, {"slow_local_batch", "4"}}),
+           "plan.slow_local_batch: '4' where all nodes are slow; allowed: nothing: local_batch"));
+  EXPECT_TRUE(Says(
+      error(
+          {{"workers", "8"}, {"slow_nodes", "1"}, {"slow_speed", "0.5"}, {"backup_workers", "1"}}),
+      "plan.backup_workers: '1' with slow_nodes 1; allowed: 0, or slow_nodes 0"));
+}
+
 // ---- Many plans.
 
 QueryColumns Columns() {
@@ -260,6 +279,60 @@ TEST(PredictMany, SlowNodesAreThoseOfThePlansPlacement) {
       EXPECT_EQ(std::count(expected.flags.begin(), expected.flags.end(), of.flag), 1) << of.flag;
     }
   }
+}
+
+// A plan says how slow nodes are, and its queries where they are.
+TEST(PredictMany, QueriesSayWhereSlowNodesAre) {
+  const auto snapshot = Shipped();
+  const auto target = snapshot->Find({"gce-t4", "resnet50", ""});
+  const std::map<std::string, std::string> how = {
+      {"strategy", "ring"}, {"local_batch", "32"}, {"slow_speed", "0.5"}};
+  for (const bool shares : {false, true}) {
+    for (const bool plan_says_nodes : {false, true}) {
+      std::map<std::string, std::string> texts = how;
+      if (shares) texts["slow_local_batch"] = "16";
+      if (plan_says_nodes) texts["slow_nodes"] = "2";
+      QueryColumns columns;
+      columns.counts[kWorkers] = {8, 12, 4};
+      columns.counts[kSlowNodes] = {1, 2, 1};
+      CheckColumns("queries.", 10, &columns);
+      const Plan plan = Read(texts, StatedBy(columns, 0));
+      const ForecastColumns answer = PredictMany(*snapshot, *target, plan, true, &columns);
+      for (const std::size_t i : {0, 1}) {
+        std::map<std::string, std::string> one = texts;
+        one["workers"] = i == 0 ? "8" : "12";
+        one["slow_nodes"] = i == 0 ? "1" : "2";
+        const Prediction expected = target->predictor.Predict(Read(one));
+        EXPECT_NEAR(answer.step_time_s[i] / expected.step_time.in(kSeconds), 1, 1e-9) << i;
+      }
+      // On the only node there are no others.
+      EXPECT_EQ(answer.status[2], shares ? QueryStatus::kBadSlowNodes : QueryStatus::kOk);
+    }
+  }
+  // Queries that leave the layout to the plan are of its own, which has to be one.
+  QueryColumns batches;
+  batches.counts[kLocalBatch] = {8};
+  CheckColumns("queries.", 10, &batches);
+  EXPECT_EQ(Read({{"strategy", "ring"}}, StatedBy(batches, 1)).placement, (Placement{1}));
+  EXPECT_TRUE(Says(ErrorOf([&] {
+                     Read({{"slow_nodes", "1"}, {"slow_speed", "0.5"}, {"slow_local_batch", "4"}},
+                          StatedBy(batches, 1));
+                   }),
+                   "plan.slow_local_batch: '4' where all nodes are slow"));
+  QueryColumns nodes;
+  nodes.counts[kSlowNodes] = {1};
+  CheckColumns("queries.", 10, &nodes);
+  EXPECT_TRUE(Says(ErrorOf([&] {
+                     Read({{"workers", "8"}, {"local_batch", "8"}, {"slow_local_batch", "4"}},
+                          StatedBy(nodes, 0));
+                   }),
+                   "plan.slow_speed: is required with slow_nodes 1"));
+  // So are backup workers.
+  QueryColumns workers;
+  workers.counts[kWorkers] = {8};
+  CheckColumns("queries.", 10, &workers);
+  EXPECT_EQ(Read({{"local_batch", "8"}, {"backup_workers", "2"}}, StatedBy(workers, 0)).workers(),
+            3);
 }
 
 TEST(PredictMany, StepTimesAloneAreTheSame) {
