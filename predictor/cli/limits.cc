@@ -260,11 +260,16 @@ std::string InverseTable(const InverseAnswers& answers, int most_workers, const 
   return table.Render(style, 2) + "\n";
 }
 
-std::string InverseText(const InverseAnswers& answers, int workers, const LinkFacts& link) {
+std::string InverseText(const InverseAnswers& answers, const Plan& plan, const LinkFacts& link) {
   std::string text = fmt::format(
       "{} do {} of the work of as many devices that exchange nothing. The last table says what "
       "would make it so much, each with all else as it is.",
-      Workers(workers), FormatPercent(answers.utilisation));
+      Workers(plan.workers()), FormatPercent(answers.utilisation));
+  if (plan.slow_local_batch) {
+    text +=
+        fmt::format(" With another local batch slow nodes take theirs in proportion, {} for {}.",
+                    FormatCount(*plan.slow_local_batch), FormatCount(plan.local_batch));
+  }
   if (answers.twice_the_link) {
     text += fmt::format(" Links{} twice as fast bring {} more throughput.",
                         IsOversubscribed(link) ? " and uplinks" : "",
@@ -422,8 +427,8 @@ int RunLimits(const std::vector<std::string>& arguments) {
     out += NoteLine(finding, style, TerminalWidth());
   }
   if (!inverse.reaches.empty()) {
-    out += NoteLine(InverseText(inverse, asked.workers(), predictor.Facts(asked).link), style,
-                    TerminalWidth());
+    out +=
+        NoteLine(InverseText(inverse, asked, predictor.Facts(asked).link), style, TerminalWidth());
   }
   for (const std::string& flag : limits.flags) out += FlagLine(flag, style, TerminalWidth());
   Print(out);

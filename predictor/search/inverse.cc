@@ -31,7 +31,8 @@ class Asked {
         most_workers_(most_workers) {}
 
   double Utilisation(const Plan& plan) const {
-    return PerWorker(plan) / PerWorker(OneWorkerOf(plan));
+    const SampleRate<> rate = CountedSamples(plan) / predictor_.PredictStep(plan).total();
+    return rate / RatesAlone(predictor_, plan, OneWorkerOf(plan)).Of(plan);
   }
 
   Plan WithRate(double bytes_per_s) const {
@@ -63,8 +64,7 @@ class Asked {
       return does(plan);
     };
     const auto with_batch = [&](int batch) {
-      Plan plan = plan_;
-      plan.local_batch = batch;
+      const Plan plan = WithBatch(batch);
       return predictor_.Memory(plan).verdict != MemoryVerdict::kOutOfMemory && does(plan);
     };
     const auto with_workers = [&](int workers) { return does(On(workers)); };
@@ -108,16 +108,21 @@ class Asked {
     return plan;
   }
 
-  double PerWorker(const Plan& plan) const {
-    return CountedSamples(plan).in(kSamples) / predictor_.PredictStep(plan).total().in(kSeconds) /
-           plan.workers();
+  Plan WithBatch(int batch) const {
+    Plan plan = plan_;
+    plan.local_batch = batch;
+    if (const std::optional<int> slow = plan_.slow_local_batch) {
+      plan.slow_local_batch = static_cast<int>((1LL * batch * *slow - 1) / plan_.local_batch + 1);
+    }
+    return plan;
   }
 
   // Upwards in doublings: what does not fit in memory ends it.
   template <class Does>
   std::optional<int> FewestBatch(const Does& does) const {
     if (does(1)) return 1;
-    const double most = std::min(1.0 * kMostTimesBatch * plan_.local_batch, 1.0 * kMostBatch);
+    const double most = plan_.local_batch *
+                        std::min<double>(kMostTimesBatch, 1.0 * kMostBatch / plan_.largest_batch());
     for (int batch = 2; batch <= most; batch *= 2) {
       if (does(batch)) return BisectCount(batch / 2, batch, does);
     }

@@ -3,6 +3,9 @@
 //
 //   utilisation = throughput / that of as many devices that exchange nothing, at the same batch
 //
+// Where slow nodes take other samples, each device is held against one with its own; and the batch
+// that is asked for is that of the others, theirs changing in proportion, rounded up.
+//
 // Each is found by bisection, because it never falls with more bandwidth or accumulation,
 // and never rises with a longer round trip or more loss. With the batch it grows as long as compute
 // takes longer for it; with the workers it falls, but for the step from two nodes to three, so that

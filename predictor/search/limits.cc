@@ -130,15 +130,14 @@ class Search {
     const bool stated = plan_.workers() > 1;
     if (!stated && (all < 2 || all > limits_.most_workers)) return;
     const Plan plan = stated ? plan_ : Scaled(plan_, static_cast<int>(all), devices_);
-    const Plan single = Scaled(plan_, 1, devices_);
-    const SampleRate<> alone = CountedSamples(single) / Step(single).total();
+    const RatesAlone alone(predictor_, plan_, Scaled(plan_, 1, devices_));
     GivenScaling given;
     given.point.workers = plan.workers();
     given.point.step_time = Step(plan).total();
     given.point.throughput = CountedSamples(plan) / given.point.step_time;
-    given.speedup = given.point.throughput / alone;
-    given.point.efficiency = given.speedup / plan.workers();
-    if (given.speedup < 1) given.payoff = FindPayoff(predictor_, plan, alone, kAnyBatch);
+    given.speedup = given.point.throughput / alone.of_one();
+    given.point.efficiency = given.point.throughput / alone.Of(plan);
+    if (given.speedup < 1) given.payoff = FindPayoff(predictor_, plan, alone.of_one(), kAnyBatch);
     limits_.given = given;
   }
 
@@ -147,24 +146,26 @@ class Search {
     const std::vector<int> sampled = SampledWorkers(most, devices_);
     std::vector<ScalingPoint> points;
     const Plan single = Scaled(plan_, 1, devices_);
-    const SampleRate<> alone = CountedSamples(single) / Step(single).total();
+    const RatesAlone alone(predictor_, plan_, single);
     const auto look = [&](int w) {
       const Plan plan = Scaled(plan_, w, devices_);
       const StepTime<double> step = Step(plan);
       const SampleRate<> throughput = CountedSamples(plan) / step.total();
       const int workers = plan.workers();
-      ScalingPoint point{workers, step.total(), throughput, throughput / (alone * (1.0 * workers))};
+      ScalingPoint point{workers, step.total(), throughput, throughput / alone.Of(plan)};
       return std::pair(point, step.compute() < step.exposed());
     };
-    // One worker exchanges with servers too: what it does of the work of a device alone.
-    double utilisation_of_one = 1;
+    // One worker exchanges with servers too, which devices that exchange nothing do not.
+    std::optional<RatesAlone> nobody;
     if (UsesServers(plan_.strategy) && !predictor_.workload().communication_only) {
-      const Plan nobody = OneWorkerOf(single);
-      utilisation_of_one = alone / (CountedSamples(nobody) / Step(nobody).total());
+      nobody.emplace(predictor_, plan_, OneWorkerOf(single));
     }
     const auto faster = [&](int w) { return points.front().throughput < look(w).first.throughput; };
     const auto is_half_used = [&](const ScalingPoint& point) {
-      return point.efficiency * utilisation_of_one < 0.5;
+      const double used =
+          nobody ? point.throughput / nobody->Of(Scaled(plan_, point.workers, devices_))
+                 : point.efficiency;
+      return used < 0.5;
     };
     // The last of those looked at of which each is not true, behind which it is for good.
     std::optional<std::size_t> last_slower;

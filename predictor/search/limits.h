@@ -47,7 +47,8 @@ struct ScalingPoint {
   int workers = 1;
   Duration<> step_time;
   SampleRate<> throughput;
-  double efficiency = 1;  // of weak scaling: throughput / (workers x that of one worker)
+  // Of weak scaling: throughput / that of as many single workers, with the samples that each has.
+  double efficiency = 1;
 };
 
 // One limit in closed form: absent where the plan has no closed form for it, Limit::None where the

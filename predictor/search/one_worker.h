@@ -4,6 +4,7 @@
 
 #include "data/plan/check.h"
 #include "data/record/plan.h"
+#include "predictor/predictor.h"
 
 namespace stepcast {
 
@@ -14,6 +15,37 @@ inline Plan OneWorkerOf(const Plan& plan) {
   one.hosts.clear();
   return one;
 }
+
+// What workers of a plan do by themselves, each at full speed with the samples that it takes in the
+// plan, be they those of its slow nodes. Where each exchanges nothing, no plan of them all does more
+// than they together.
+class RatesAlone {
+ public:
+  // `one` is one worker of `plan`, at the local batch.
+  RatesAlone(const Predictor& predictor, const Plan& plan, Plan one)
+      : rate_(RateOf(predictor, one)) {
+    if (!plan.slow_local_batch) return;
+    one.local_batch = *plan.slow_local_batch;
+    slow_batch_rate_ = RateOf(predictor, one);
+  }
+
+  SampleRate<> of_one() const { return rate_; }
+  // Of as many workers as `plan` has, which may be the same on other nodes.
+  SampleRate<> Of(const Plan& plan) const {
+    if (!plan.slow_local_batch) return rate_ * static_cast<double>(plan.workers());
+    const int slow = plan.slow_workers();
+    return rate_ * static_cast<double>(plan.workers() - slow) +
+           slow_batch_rate_ * static_cast<double>(slow);
+  }
+
+ private:
+  static SampleRate<> RateOf(const Predictor& predictor, const Plan& plan) {
+    return CountedSamples(plan) / predictor.PredictStep(plan).total();
+  }
+
+  SampleRate<> rate_;
+  SampleRate<> slow_batch_rate_;
+};
 
 }  // namespace stepcast
 

@@ -70,9 +70,7 @@ std::vector<int> AccumulationCandidates(const Plan& plan, int most) {
 }
 
 double Efficiency(const Predictor& predictor, const Plan& plan, const Prediction& prediction) {
-  const Plan single = OneWorkerOf(plan);
-  const SampleRate<> alone = CountedSamples(single) / predictor.PredictStep(single).total();
-  return prediction.throughput / (alone * static_cast<double>(plan.workers()));
+  return prediction.throughput / RatesAlone(predictor, plan, OneWorkerOf(plan)).Of(plan);
 }
 
 // Calls visit(candidate, goes_together) for each plan to consider, and for those whose compression
@@ -342,10 +340,11 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   outcome.is_advice = no_worse;
   outcome.gain = GainOf(outcome.best->prediction.throughput / given.prediction.throughput);
   outcome.score_gain = GainOf(outcome.best->score / given.score);
-  if (const double speedup = best->efficiency * best->plan.workers();
-      speedup < 1 &&
-      predictor.Memory(OneWorkerOf(best->plan)).verdict != MemoryVerdict::kOutOfMemory) {
-    outcome.one_worker = best->prediction.throughput / speedup;
+  const Plan one = OneWorkerOf(best->plan);
+  const SampleRate<> alone = RatesAlone(predictor, best->plan, one).of_one();
+  if (best->prediction.throughput < alone &&
+      predictor.Memory(one).verdict != MemoryVerdict::kOutOfMemory) {
+    outcome.one_worker = alone;
   }
   if (!no_worse && options.objective == Objective::kThroughput) {
     outcome.payoff = FindPayoff(predictor, outcome.best->plan, given.prediction.throughput,

@@ -52,7 +52,7 @@ struct RecommendOptions {
 struct Recommendation {
   Plan plan;
   Prediction prediction;
-  double efficiency = 0;  // throughput / (workers x that of one worker with the same batch)
+  double efficiency = 0;  // throughput / that of as many single workers with the same batches
   // The score that the objective maximises, in its unit; throughput where there is no other.
   double score = 0;
 };

@@ -1474,6 +1474,28 @@ TEST(Recommend, ShowsWhereBackupWorkersAreOthers) {
   EXPECT_NE(text.find("workers  backup  batch"), std::string::npos) << text;
 }
 
+// The batch that would do has two, where slow nodes take samples of their own.
+TEST(Limits, SayThatSamplesOfSlowNodesGoWithTheLocalBatch) {
+  const Words asked = {"limits",
+                       "--cluster",
+                       "aws-g4dn-12xlarge",
+                       "--workload",
+                       "resnet50",
+                       "--workers",
+                       "8",
+                       "--local-batch",
+                       "32",
+                       "--slow-nodes",
+                       "1",
+                       "--slow-speed",
+                       "0.5"};
+  const std::string sentence = "slow nodes take theirs in proportion, 60 for 32";
+  const std::string shared = Unwrapped(Stepcast(asked + Words{"--slow-local-batch", "60"}).out);
+  EXPECT_NE(shared.find(sentence), std::string::npos) << shared;
+  EXPECT_EQ(Unwrapped(Stepcast(asked).out).find("in proportion"), std::string::npos);
+  EXPECT_LT(JsonOf(asked + Words{"--slow-local-batch", "600"}).at("given").at("efficiency"), 1);
+}
+
 TEST(Recommend, SaysWhatItLeavesOut) {
   const Words words = {"recommend", "--cluster", "gce-t4",        "--workload", "resnet50",
                        "--workers", "4",         "--local-batch", "32"};

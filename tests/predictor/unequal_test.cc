@@ -18,6 +18,7 @@
 #include "predictor/compiled_plan.h"
 #include "predictor/explanation.h"
 #include "predictor/outlook.h"
+#include "predictor/search/inverse.h"
 #include "predictor/search/limits.h"
 #include "predictor/search/recommend.h"
 #include "tests/calibrate/synthetic_runs.h"
@@ -636,6 +637,79 @@ TEST(SlowShares, LeaveTheFastDeviceASample) {
   EXPECT_EQ(unequal->best().fast_batch, 4);
   EXPECT_EQ(unequal->best().slow_batch, 1);
   EXPECT_EQ(unequal->fast_only->fast_batch, 11);
+}
+
+// What the devices of a plan do that exchange nothing, each with its own samples.
+SampleRate<> Alone(const Predictor& predictor, const Plan& plan) {
+  const auto rate = [&](int batch) {
+    Plan one = AllreducePlan({1}, batch);
+    one.strategy = Strategy::kNone;
+    one.accumulation_steps = plan.accumulation_steps;
+    one.input_rate = plan.input_rate;
+    return Samples(one.global_batch()) / predictor.PredictStep(one).total();
+  };
+  const int slow = plan.slow_workers();
+  return rate(plan.local_batch) * (1.0 * (plan.workers() - slow)) +
+         rate(plan.slow_local_batch.value_or(plan.local_batch)) * (1.0 * slow);
+}
+
+double UsedOf(const Predictor& predictor, const Plan& plan) {
+  return Samples(plan.global_batch()) / predictor.PredictStep(plan).total() /
+         Alone(predictor, plan);
+}
+
+// No devices do more than they do alone, whoever takes how many samples.
+RC_GTEST_PROP(SlowShares, AreHeldAgainstDevicesWithTheirSamples, ()) {
+  const Predictor predictor = MakePredictor(*rc::gen::element("resnet50", "vgg16"));
+  const Plan some = AnySlowed(predictor);
+  const Plan plan = Shared(some, some.local_batch, *rc::gen::inRange(1, 200));
+  const double used = UsedOf(predictor, plan);
+  RC_ASSERT(used <= 1 + 1e-12);
+  RecommendOptions options;
+  options.local_batches = {plan.local_batch};
+  options.accumulation_steps = {plan.accumulation_steps};
+  options.most_global_batch = 1'000'000;
+  const RecommendOutcome outcome = Recommend(predictor, plan, 4, options);
+  RC_ASSERT(outcome.baseline.has_value());
+  RC_ASSERT(std::abs(outcome.baseline->efficiency / used - 1) < 1e-12);
+  LimitsOptions of_few;
+  of_few.most_workers = 8;
+  const ScalingLimits limits = FindScalingLimits(predictor, plan, 4, of_few);
+  RC_ASSERT(limits.given.has_value());
+  // One worker exchanges with servers, too.
+  if (!UsesServers(plan.strategy)) {
+    RC_ASSERT(std::abs(limits.given->point.efficiency / used - 1) < 1e-12);
+  }
+}
+
+// The batch that is asked for is that of the fast devices, the others' in the plan's proportion.
+TEST(SlowShares, ChangeInProportionWithTheBatchThatIsAskedFor) {
+  const Predictor predictor = MakePredictor();
+  int asked = 0;
+  for (const auto& shares :
+       {std::pair(1, 60), std::pair(32, 60), std::pair(60, 25), std::pair(64, 1)}) {
+    const int fast = shares.first;
+    const int slow = shares.second;
+    for (const double gigabits : {0.1, 1.0, 10.0}) {
+      Plan plan = Shared(Slowed(RingOf({1, 1, 1, 1}, 1), 1, 0.5), fast, slow);
+      plan.link.bandwidth = GigabitsPerSecond(gigabits);
+      const InverseAnswers answers = AnswerInverseQuestions(predictor, plan, 1, 8);
+      EXPECT_NEAR(answers.utilisation, UsedOf(predictor, plan), 1e-12);
+      EXPECT_LE(answers.utilisation, 1);
+      for (const WhatReaches& reach : answers.reaches) {
+        if (!reach.local_batch) continue;
+        const auto with = [&](int batch) {
+          return UsedOf(predictor, Shared(plan, batch, (batch * slow + fast - 1) / fast));
+        };
+        EXPECT_GE(with(*reach.local_batch), reach.utilisation);
+        if (*reach.local_batch > 1) {
+          EXPECT_LT(with(*reach.local_batch - 1), reach.utilisation);
+        }
+        ++asked;
+      }
+    }
+  }
+  EXPECT_GT(asked, 0);
 }
 
 TEST(SlowNodes, SayWhyEqualSharesAreBest) {
