@@ -347,7 +347,9 @@ typedef struct stepcast_query {
   double server_link_rtt_s;
   double server_link_loss_rate;
   // The last so many compute at the plan's slow_speed; 0: none. Where it has a slow_local_batch
-  // their devices take that, local_batch is the others', and one node at least is not slow.
+  // their devices take that, local_batch is the others', and one node at least is not slow. Their
+  // devices are those of the compiled plan's placement where workers, nodes and devices_per_node
+  // are its own; elsewhere nodes are filled from the first.
   int32_t slow_nodes;
 } stepcast_query;
 
