@@ -18,6 +18,7 @@
 #include "data/values/numbers.h"
 #include "data/values/size_limits.h"
 #include "data/values/suggest.h"
+#include "data/values/training_facts.h"
 
 namespace stepcast {
 namespace {
@@ -124,6 +125,16 @@ bool DifferInDigits(std::string a, std::string b) {
   return digits > 0 && a == b;
 }
 
+// How a workload is trained is a fact of the workload: a column that says so of a row would be kept
+// as one of the user's own, and the runs fitted as if it were not there.
+void RefuseTrainingFact(const std::string& name, const std::string& key, const InputPlace& place) {
+  throw InputError(place, "",
+                   "is not a column of runs" + (name == key ? "" : DidYouMean(key)) +
+                       ": how a run was trained is a fact of its workload",
+                   key + " in the workload's file, or --" + key +
+                       "; a workload of its own name for each way of training");
+}
+
 // Columns that are not known are kept; one that is within two letters of a known one, which the
 // file lacks, is a slip that would leave out what was stated.
 void RefuseMisspelt(const std::vector<std::string>& unknown, const CsvReader& reader) {
@@ -132,11 +143,15 @@ void RefuseMisspelt(const std::vector<std::string>& unknown, const CsvReader& re
   for (const ColumnFormat& format : Columns()) {
     if (!reader.Column(format.name)) absent.emplace_back(format.name);
   }
+  for (const TrainingFact& fact : TrainingFacts()) absent.emplace_back(fact.key);
   for (const std::string& name : unknown) {
     const std::string meant = NearestName(name, absent, kMostLetters);
     if (meant.empty() || DifferInDigits(name, meant)) continue;
     if (std::max(meant.size(), name.size()) - std::min(meant.size(), name.size()) > kMostLetters) {
       continue;
+    }
+    if (FindTrainingFact(meant) != nullptr) {
+      RefuseTrainingFact(name, meant, {reader.path(), 1, name});
     }
     throw InputError({reader.path(), 1, name}, "", "is not a known column" + DidYouMean(meant),
                      meant + ", or for a column of your own a name that is not so near to it");

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/values/training_facts.h"
 #include "tests/support/input_error.h"
 #include "tests/support/temp_file.h"
 
@@ -177,6 +178,23 @@ TEST(Runs, MisspeltColumnsAreRefused) {
                    "runs.csv:1: header: 'workload;device' is separated by semicolons"));
   EXPECT_TRUE(Says(ErrorOf([] { Parse(kHeader + "\nresnet50,t4,1,0,none,32,\"0,5\"\n"); }),
                    "runs.csv:2: step_time_s: '0,5' is not a number (did you mean 0.5?)"));
+}
+
+// Ignored without a word, runs in 16 bits would be fitted as those of 32.
+TEST(Runs, HowAWorkloadIsTrainedIsNoColumn) {
+  const auto error_of = [](const std::string& column) {
+    return ErrorOf([&] { Parse(kHeader + "," + column + "\nresnet50,t4,1,0,none,32,0.5,x\n"); });
+  };
+  EXPECT_TRUE(Says(error_of("precision"),
+                   "runs.csv:1: precision: is not a column of runs: how a run was trained is a "
+                   "fact of its workload; allowed: precision in the workload's file, or "
+                   "--precision; a workload of its own name for each way of training"));
+  EXPECT_TRUE(Says(error_of("precison"),
+                   "precison: is not a column of runs (did you mean precision?): how a run"));
+  for (const TrainingFact& fact : TrainingFacts()) {
+    EXPECT_TRUE(Says(error_of(fact.key), "or --" + std::string(fact.key))) << fact.key;
+  }
+  EXPECT_FALSE(error_of("prediction"));
 }
 
 TEST(Runs, UnknownColumnsAreKeptAndWrittenBack) {
