@@ -115,6 +115,7 @@ ParameterEstimate TakeEstimate(YamlSection* section) {
   ParameterEstimate p;
   p.scope = section->Text("scope");
   p.name = section->Text("name");
+  p.line = section->PlaceOf("name").line;
   p.unit = section->OptionalText("unit").value_or("");
   p.value = section->Number("value", 1e-30, kMost);
   p.log_sd = section->Number("log_sd", 0, kMostLogSd);

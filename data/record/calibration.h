@@ -64,6 +64,7 @@ struct ParameterEstimate {
   // others.
   int runs = 0;
   int runs_nearer = 0;
+  int line = 0;  // of the file that it was read from
 };
 
 // The box that the fitted runs span. Outside it a prediction is an extrapolation and says so.

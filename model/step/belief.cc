@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -40,8 +41,20 @@ InputPlace PlaceOf(const ParameterEstimate& e) {
   return {"", 0, "calibration of " + e.scope + ", " + e.name};
 }
 
-template <class Specs>
-std::size_t FindSpec(const ParameterEstimate& e, const Specs& specs) {
+constexpr std::array<ParameterSpec, 2> kSpecsOfHosts = {kClusterParameterSpecs[kLinkBandwidth],
+                                                        kComputeSlowdownSpec};
+
+// The parameters that may be of the scope of `e`.
+std::span<const ParameterSpec> SpecsOf(const ParameterEstimate& e) {
+  if (e.scope == kClusterScope) return kClusterParameterSpecs;
+  if (e.scope.starts_with(kHostsScopePrefix)) return kSpecsOfHosts;
+  if (e.scope.starts_with(kDeviceScopePrefix)) return {&kDeviceSpeedSpec, 1};
+  if (e.scope.starts_with(kWorkloadScopePrefix)) return kWorkloadParameterSpecs;
+  throw InputError(PlaceOf(e), e.scope, "is no scope of a parameter",
+                   "cluster, hosts ..., device ..., workload ... on ...");
+}
+
+std::size_t FindSpec(const ParameterEstimate& e, std::span<const ParameterSpec> specs) {
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (e.name == specs[i].name) return i;
   }
@@ -255,30 +268,26 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
   for (std::size_t i = 0; i < calibration.parameters.size(); ++i) {
     const ParameterEstimate& e = calibration.parameters[i];
     const int index = static_cast<int>(i);
+    const std::span<const ParameterSpec> specs = SpecsOf(e);
     if (e.scope == kClusterScope) {
-      const std::size_t at = FindSpec(e, kClusterParameterSpecs);
-      TakeEstimate(e, index, kClusterParameterSpecs[at], static_cast<int>(at));
+      const std::size_t at = FindSpec(e, specs);
+      TakeEstimate(e, index, specs[at], static_cast<int>(at));
     } else if (e.scope == scope) {
-      const std::size_t at = FindSpec(e, kWorkloadParameterSpecs);
-      TakeEstimate(e, index, kWorkloadParameterSpecs[at], kWorkloadOffset + static_cast<int>(at));
+      const std::size_t at = FindSpec(e, specs);
+      TakeEstimate(e, index, specs[at], kWorkloadOffset + static_cast<int>(at));
       compute_ = ComputeBelief::kFitted;
     } else if (e.scope.rfind(kHostsScopePrefix, 0) == 0) {
       const int position = static_cast<int>(log_values_.size());
       log_values_.push_back(0);
       origins_.push_back(Origin::kFitted);
-      const std::array<ParameterSpec, 2> of_hosts = {kClusterParameterSpecs[kLinkBandwidth],
-                                                     kComputeSlowdownSpec};
-      const bool slows = FindSpec(e, of_hosts) == 1;
-      TakeEstimate(e, index, slows ? kComputeSlowdownSpec : kClusterParameterSpecs[kLinkBandwidth],
-                   position);
+      const std::size_t at = FindSpec(e, specs);
+      const bool slows = specs[at].name == kComputeSlowdownSpec.name;
+      TakeEstimate(e, index, specs[at], position);
       for (const std::string& host : HostsOfScope(e.scope)) {
         (slows ? slowdowns : links).Set(host, position);
       }
     } else if (e.scope.rfind(kDeviceScopePrefix, 0) == 0) {
-      FindSpec(e, std::array<ParameterSpec, 1>{kDeviceSpeedSpec});
-    } else if (e.scope.rfind(kWorkloadScopePrefix, 0) != 0) {
-      throw InputError(PlaceOf(e), e.scope, "is no scope of a parameter",
-                       "cluster, hosts ..., device ..., workload ... on ...");
+      FindSpec(e, specs);
     }
   }
   links.Finish();
@@ -430,6 +439,19 @@ void Belief::TakeCovariance(const Calibration& calibration) {
     }
     log_covariance_(column.position, column.position) += column.variance;
   }
+}
+
+Cluster WithUsableCalibration(Cluster cluster, const std::string& file) {
+  if (!cluster.calibration) return cluster;
+  for (const ParameterEstimate& e : cluster.calibration->parameters) {
+    try {
+      const std::span<const ParameterSpec> specs = SpecsOf(e);
+      Check(e, specs[FindSpec(e, specs)]);
+    } catch (const InputError& error) {
+      throw error.At({file, e.line, error.place().key});
+    }
+  }
+  return cluster;
 }
 
 std::string DeviceName(const Cluster& cluster, const std::optional<Device>& facts,

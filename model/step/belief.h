@@ -168,6 +168,10 @@ class Belief {
   std::optional<Scatter> scatter_;
 };
 
+// The cluster as it was read from `file`, for all who read one: a calibration that Belief would
+// refuse is refused then, with the line of the parameter that is wrong.
+Cluster WithUsableCalibration(Cluster cluster, const std::string& file);
+
 // Device that a workload runs on: the named one, else that of the data sheet, else the cluster's.
 std::string DeviceName(const Cluster& cluster, const std::optional<Device>& facts,
                        const std::string& device);

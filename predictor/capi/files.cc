@@ -10,6 +10,7 @@
 #include "data/io/machines.h"
 #include "data/io/online_record.h"
 #include "data/io/workload_file.h"
+#include "model/step/belief.h"
 #include "predictor/capi/handles.h"
 
 using stepcast::InputError;
@@ -18,14 +19,17 @@ using namespace stepcast::capi;  // NOLINT(google-build-using-namespace): these 
 extern "C" {
 
 stepcast_status stepcast_cluster_read(const char* path, stepcast_cluster** cluster, char** error) {
-  return Made(cluster, {{path, "path"}}, error,
-              [&] { return new stepcast_cluster{stepcast::ReadCluster(path)}; });
+  return Made(cluster, {{path, "path"}}, error, [&] {
+    return new stepcast_cluster{stepcast::WithUsableCalibration(stepcast::ReadCluster(path), path)};
+  });
 }
 
 stepcast_status stepcast_cluster_parse(const char* text, const char* name,
                                        stepcast_cluster** cluster, char** error) {
-  return Made(cluster, {{text, "text"}, {name, "name"}}, error,
-              [&] { return new stepcast_cluster{stepcast::ParseCluster(text, name)}; });
+  return Made(cluster, {{text, "text"}, {name, "name"}}, error, [&] {
+    return new stepcast_cluster{
+        stepcast::WithUsableCalibration(stepcast::ParseCluster(text, name), name)};
+  });
 }
 
 stepcast_status stepcast_cluster_format(const stepcast_cluster* cluster, char** text,

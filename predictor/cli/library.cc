@@ -11,6 +11,7 @@
 #include "data/record/input_error.h"
 #include "data/values/suggest.h"
 #include "data/workloads/catalog.h"
+#include "model/step/belief.h"
 
 namespace stepcast {
 namespace {
@@ -56,7 +57,10 @@ void Library::AddWorkloadFile(const std::string& path) {
 }
 
 Cluster Library::LoadCluster(const std::string& name_or_path) const {
-  if (LooksLikePath(name_or_path)) return ReadCluster(name_or_path);
+  const auto read = [](const std::string& path) {
+    return WithUsableCalibration(ReadCluster(path), path);
+  };
+  if (LooksLikePath(name_or_path)) return read(name_or_path);
   const fs::path file = fs::path(DataFolder()) / "machines" / (name_or_path + ".yaml");
   std::error_code error;
   if (name_or_path + ".yaml" == kDeviceFile || !fs::exists(file, error)) {
@@ -64,7 +68,7 @@ Cluster Library::LoadCluster(const std::string& name_or_path) const {
                      "is not a shipped cluster" + DidYouMean(name_or_path, ClusterNames()),
                      fmt::format("a cluster file, or one of {}", fmt::join(ClusterNames(), ", ")));
   }
-  return ReadCluster(file.string());
+  return read(file.string());
 }
 
 ReadProfile Library::LoadProfile(const std::string& name_or_path) const {

@@ -10,6 +10,7 @@
 #include "data/values/training_facts.h"
 #include "data/values/workload_scope.h"
 #include "data/workloads/catalog.h"
+#include "model/step/belief.h"
 #include "predictor/python/bindings.h"
 
 namespace stepcast::python {
@@ -154,7 +155,10 @@ void BindCluster(py::module_* m) {
       .def(py::pickle(&ParameterState, &ParameterOf));
 
   const auto parse = [](const std::string& text, const std::string& path) {
-    return ParseCluster(text, path);
+    return WithUsableCalibration(ParseCluster(text, path), path);
+  };
+  const auto read = [](const std::string& path) {
+    return WithUsableCalibration(ReadCluster(path), path);
   };
   py::class_<Cluster>(*m, "Cluster",
                       "A cluster, with its calibration where it has one. Made by read_cluster, "
@@ -207,7 +211,7 @@ void BindCluster(py::module_* m) {
       .def("_repr_html_", &ClusterHtml)
       .def(py::pickle(&FormatCluster,
                       [](const std::string& text) { return ParseCluster(text, "pickle"); }));
-  m->def("read_cluster", &ReadCluster, py::arg("path"));
+  m->def("read_cluster", read, py::arg("path"));
   m->def("parse_cluster", parse, py::arg("text"), py::arg("path") = "",
          "The cluster of a cluster file's text. `path` is what errors name.");
 }

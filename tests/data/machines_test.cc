@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -373,6 +374,9 @@ TEST(Cluster, WithoutACovarianceTheStandardErrorsStandAlone) {
                                  "  log_covariance: |\n    0.25\n    0 0.0625\n"}) {
     const Calibration read = *Parse(kSmall + estimates + covariance).calibration;
     EXPECT_FALSE(read.has_covariance) << covariance;
+    const auto before = static_cast<int>(std::count(kSmall.begin(), kSmall.end(), '\n'));
+    EXPECT_EQ(read.parameters[0].line, before + 4) << covariance;
+    EXPECT_EQ(read.parameters[1].line, before + 5) << covariance;
     EXPECT_EQ(read.log_covariance(0, 0), 0.25) << covariance;
     EXPECT_EQ(read.log_covariance(1, 1), 0.0625) << covariance;
     EXPECT_EQ(read.log_covariance(0, 1), 0) << covariance;

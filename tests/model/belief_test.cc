@@ -681,6 +681,31 @@ TEST(BeliefErrors, ValuesOutOfRange) {
                    "calibration of hosts a, link_bandwidth"));
 }
 
+// Who reads a file must not believe for long that it can be used.
+TEST(WithUsableCalibration, NamesTheLineOfWhatNoForecastCouldUse) {
+  const auto error_of = [](const std::string& scope, const std::string& name, double value) {
+    Builder b;
+    b.Add("cluster", "overlap_share", 0.5);
+    b.Add(scope, name == "hop_spreadx" ? "hop_spread" : name, value);
+    ParameterEstimate& wrong = b.calibration.parameters[1];
+    wrong.name = name;
+    wrong.line = 41;
+    return ErrorOf([&] { WithUsableCalibration(b.AsCluster(), "hall.yaml"); });
+  };
+  EXPECT_FALSE(error_of("cluster", "hop_spread", 0.5));
+  EXPECT_TRUE(Says(error_of("nonsense", "hop_spread", 0.5),
+                   "hall.yaml:41: calibration of nonsense, hop_spread: 'nonsense' is no scope of "
+                   "a parameter; allowed: cluster, hosts ..."));
+  EXPECT_TRUE(Says(error_of("cluster", "hop_spreadx", 0.5),
+                   "hall.yaml:41: calibration of cluster, "
+                   "hop_spreadx: 'hop_spreadx' is not"));
+  // Of hosts, devices and workloads that a forecast at hand may not be of.
+  EXPECT_TRUE(Says(error_of("hosts a+b", "link_bandwidth", 2e4), "hall.yaml:41: "));
+  EXPECT_TRUE(Says(error_of("device t4", "device_speed", 51), "hall.yaml:41: "));
+  EXPECT_TRUE(Says(error_of("workload vgg16 on t4", "sample_time", 2e6), "hall.yaml:41: "));
+  EXPECT_EQ(WithUsableCalibration(Cluster(), "hall.yaml").nodes, Cluster().nodes);
+}
+
 // What is taken over is looked at as closely.
 TEST(BeliefErrors, OfWhatIsTransferred) {
   const auto of_workload = ErrorOf([] {

@@ -135,6 +135,17 @@ TEST(ServeProgram, AnswersReadsAnewAndStops) {
   EXPECT_EQ(refused.status, 500);
   EXPECT_NE(refused.body.find("mine.yaml"), std::string::npos) << refused.body;
 
+  // It can be read, but no forecast can be made with it.
+  folder.Write("mine.yaml",
+               good +
+                   "calibration:\n  residual_log_sd: 0.1\n  parameters:\n"
+                   "    - {scope: nonsense, name: hop_spread, value: 0.1, log_sd: 0.25, "
+                   "prior_value: 0.1, prior_log_sd: 1, decided_by: data}\n");
+  serve.Signal(SIGHUP);
+  EXPECT_TRUE(serve.Says("'nonsense' is no scope of a parameter")) << serve.errors();
+  EXPECT_EQ(client.Post("/v1/reload", "").status, 500);
+  EXPECT_EQ(client.Post("/v1/predict", ask).body, first.body);
+
   folder.Write("mine.yaml", good + "link:\n  bandwidth: \"1 Gbit/s\"\n");
   serve.Signal(SIGHUP);
   EXPECT_TRUE(serve.Says("read anew: snapshot 2")) << serve.errors();
