@@ -119,7 +119,13 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
   std::map<std::string, int> smallest_batch;
   for (const Run& run : runs) {
     const std::string scope = ScopeOf(run, workloads);
-    first_of.try_emplace(scope, &run);
+    const Run& first = *first_of.try_emplace(scope, &run).first->second;
+    if (run.workload != first.workload || run.device != first.device) {
+      throw InputError({run.place.file, run.place.line, "workload"}, run.workload,
+                       "on " + run.device + " would be fitted as what " + first.workload + " on " +
+                           first.device + " is: " + scope,
+                       "another name for one of the two");
+    }
     int& smallest = smallest_batch.try_emplace(scope, run.plan.smallest_batch()).first->second;
     smallest = std::min(smallest, run.plan.smallest_batch());
   }

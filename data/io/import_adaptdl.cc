@@ -11,6 +11,7 @@
 #include "data/values/numbers.h"
 #include "data/values/size_limits.h"
 #include "data/values/utf8.h"
+#include "data/values/workload_scope.h"
 
 namespace stepcast {
 namespace {
@@ -80,9 +81,9 @@ std::vector<Run> ImportAdaptdl(const std::string& path, const std::string& workl
   const std::size_t step_column = table.RequiredColumn("step_time");
   const std::size_t sync_column = table.RequiredColumn("sync_time");
 
-  const std::string name =
-      CheckedName(Trim(workload.empty() ? AdaptdlWorkload(AdaptdlApplication(path)) : workload),
-                  {path, 0, "workload"});
+  const std::string name = CheckedWorkloadName(
+      Trim(workload.empty() ? AdaptdlWorkload(AdaptdlApplication(path)) : workload),
+      {path, 0, "workload"});
   const std::string its_device = CheckedName(Trim(device), {path, 0, "device"});
   std::size_t placed_nodes = 0;
   const auto place_nodes = [&](std::size_t count, const CsvRow& row, std::size_t column) {

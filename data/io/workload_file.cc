@@ -14,6 +14,7 @@
 #include "data/values/operation_text.h"
 #include "data/values/size_limits.h"
 #include "data/values/training_facts.h"
+#include "data/values/workload_scope.h"
 
 namespace stepcast {
 namespace {
@@ -92,7 +93,7 @@ void RequireMeant(const YamlSection& file, long long sum) {
 
 Workload TakeWorkload(YamlSection file) {
   Workload w;
-  w.name = file.Name("name");
+  w.name = CheckedWorkloadName(file.Text("name"), file.PlaceOf("name"));
   w.title = file.OptionalText("title").value_or(w.name);
   w.source = file.OptionalText("source").value_or("");
   const auto count = [&](const char* key, long long each = 1) -> std::optional<long long> {

@@ -12,6 +12,7 @@
 #include "data/values/names.h"
 #include "data/values/size_limits.h"
 #include "data/values/utf8.h"
+#include "data/values/workload_scope.h"
 
 namespace stepcast {
 namespace {
@@ -60,8 +61,9 @@ Workload ImportOnnx(const std::string& path, const OnnxOptions& options) {
   OnnxLayers found = LayersOfOnnx(graph);
   const std::filesystem::path file(path);
   Workload workload;
-  workload.name = options.name.empty() ? TextOf(file.stem().string(), "network")
-                                       : CheckedName(Trim(options.name), {path, 0, "workload"});
+  const std::string stem = TextOf(file.stem().string(), "network");
+  workload.name =
+      CheckedWorkloadName(options.name.empty() ? stem : Trim(options.name), {path, 0, "workload"});
   workload.title =
       workload.name + ", imported from " + TextOf(file.filename().string(), "an ONNX file");
   workload.source = Source(graph, found.shared);

@@ -1,29 +1,83 @@
 #include "data/values/workload_scope.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "data/values/names.h"
 
 namespace stepcast {
 namespace {
 
-constexpr const char* kOn = " on ";
+constexpr std::string_view kOn = " on ";
 
-// Calls take(workload) for each way of training, the rest of the workload as it is.
-template <class Take>
-void ForEachTraining(std::span<const TrainingFact> facts, Workload* workload, const Take& take) {
-  if (facts.empty()) {
-    take(*workload);
-    return;
+// Reads one of "bf16", "adam", "full recompute"; false where it is no such word.
+bool ReadWord(std::string_view text, Workload* workload) {
+  for (const TrainingFact& fact : TrainingFacts()) {
+    for (std::size_t word = 0; word < fact.words.names.size(); ++word) {
+      Workload trained;
+      fact.set(static_cast<int>(word), &trained);
+      if (fact.Described(trained) != text) continue;
+      fact.set(static_cast<int>(word), workload);
+      return true;
+    }
   }
-  for (std::size_t word = 0; word < facts.front().words.names.size(); ++word) {
-    facts.front().set(static_cast<int>(word), workload);
-    ForEachTraining(facts.subspan(1), workload, take);
+  return false;
+}
+
+// The workload, without layers, that DescribeWorkload gives this text: what "gpt2 (bf16, adam)"
+// ends with is how it is trained, what "gpt2 (v2)" ends with is of the name.
+Workload WorkloadOfDescription(std::string_view text) {
+  constexpr std::string_view kComma = ", ";
+  Workload whole;
+  whole.name = text;
+  const std::size_t open = text.rfind(" (");
+  if (open == std::string_view::npos || !text.ends_with(')')) return whole;
+  Workload trained;
+  trained.name = text.substr(0, open);
+  std::string_view words = text.substr(open + 2, text.size() - open - 3);
+  while (true) {
+    const std::size_t comma = words.find(kComma);
+    if (!ReadWord(words.substr(0, comma), &trained)) return whole;
+    if (comma == std::string_view::npos) break;
+    words.remove_prefix(comma + kComma.size());
   }
+  return DescribeWorkload(trained) == text ? trained : whole;
+}
+
+// What a scope is of: a workload as it was trained, and a device. Names do not hold what parts them
+// (CheckedWorkloadName). Empty for other scopes, and of a workload whose name does not begin so.
+std::optional<std::pair<Workload, std::string>> TakenApart(std::string_view scope,
+                                                           std::string_view name = "") {
+  if (!scope.starts_with(kWorkloadScopePrefix)) return std::nullopt;
+  scope.remove_prefix(std::string_view(kWorkloadScopePrefix).size());
+  if (!scope.starts_with(name)) return std::nullopt;
+  const std::size_t on = scope.find(kOn);
+  if (on == std::string_view::npos) return std::nullopt;
+  return std::pair(WorkloadOfDescription(scope.substr(0, on)),
+                   std::string(scope.substr(on + kOn.size())));
 }
 
 }  // namespace
 
+std::string CheckedWorkloadName(std::string_view text, const InputPlace& place) {
+  std::string name = CheckedName(text, place);
+  // At the end too, where the space comes behind it.
+  if ((name + " ").find(kOn) != std::string::npos) {
+    throw InputError(place, name, "has the word \"on\", behind which cluster files name the device",
+                     "a name without it, like net-on-images");
+  }
+  const Workload read = WorkloadOfDescription(name);
+  if (read.name != name) {
+    throw InputError(place, name, "ends like " + read.name + " trained in a way of its own",
+                     "a name without " + name.substr(read.name.size() + 1) +
+                         "; how it is trained has keys and options of its own");
+  }
+  return name;
+}
+
 std::string WorkloadScope(const Workload& workload, const std::string& device) {
-  return kWorkloadScopePrefix + DescribeWorkload(workload) + kOn + device;
+  return kWorkloadScopePrefix + DescribeWorkload(workload) + std::string(kOn) + device;
 }
 
 std::string ScopeOf(const Run& run, const std::map<std::string, Workload>& workloads) {
@@ -31,36 +85,29 @@ std::string ScopeOf(const Run& run, const std::map<std::string, Workload>& workl
 }
 
 bool IsOfWorkload(std::string_view scope, std::string_view name) {
-  if (!scope.starts_with(kWorkloadScopePrefix)) return false;
-  scope.remove_prefix(std::string_view(kWorkloadScopePrefix).size());
-  if (!scope.starts_with(name)) return false;
-  scope.remove_prefix(name.size());
-  return scope.starts_with(kOn) || scope.starts_with(" (");
+  const auto parts = TakenApart(scope, name);
+  return parts && parts->first.name == name;
 }
 
 std::string WorkloadOfScope(std::string_view scope) {
-  if (!scope.starts_with(kWorkloadScopePrefix)) return "";
-  scope.remove_prefix(std::string_view(kWorkloadScopePrefix).size());
-  return std::string(scope.substr(0, std::min(scope.find(kOn), scope.find(" ("))));
+  const auto parts = TakenApart(scope);
+  return parts ? parts->first.name : "";
 }
 
 std::vector<Workload> FittedTrainings(const Calibration& calibration, const std::string& name,
                                       const std::string& device) {
-  std::vector<std::string_view> scopes;
+  std::map<std::vector<int>, Workload> by_words;
   for (const ParameterEstimate& e : calibration.parameters) {
-    if (IsOfWorkload(e.scope, name)) scopes.push_back(e.scope);
+    auto parts = TakenApart(e.scope, name);
+    if (!parts || parts->first.name != name) continue;
+    if (!device.empty() && parts->second != device) continue;
+    std::vector<int> words;
+    for (const TrainingFact& fact : TrainingFacts()) words.push_back(fact.get(parts->first));
+    by_words.emplace(std::move(words), std::move(parts->first));
   }
   std::vector<Workload> trainings;
-  if (scopes.empty()) return trainings;
-  Workload workload;
-  workload.name = name;
-  ForEachTraining(TrainingFacts(), &workload, [&](const Workload& trained) {
-    const std::string of = WorkloadScope(trained, device);
-    const bool fitted = std::any_of(scopes.begin(), scopes.end(), [&](std::string_view scope) {
-      return device.empty() ? scope.starts_with(of) : scope == of;
-    });
-    if (fitted) trainings.push_back(trained);
-  });
+  trainings.reserve(by_words.size());
+  for (auto& [words, trained] : by_words) trainings.push_back(std::move(trained));
   return trainings;
 }
 

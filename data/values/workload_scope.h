@@ -10,11 +10,17 @@
 #include <vector>
 
 #include "data/record/calibration.h"
+#include "data/record/input_error.h"
 #include "data/record/run.h"
 #include "data/record/workload.h"
 #include "data/values/training_facts.h"
 
 namespace stepcast {
+
+// `text` as the name of a workload. Throws InputError where it is none (CheckedName), and where a
+// scope would be read as another workload's: "net (bf16)" is net in another precision, and what
+// comes behind "on" is the device.
+std::string CheckedWorkloadName(std::string_view text, const InputPlace& place);
 
 // "workload gpt2 (fp16, adam) on rtx_4090"; up to the device's name where that is empty.
 std::string WorkloadScope(const Workload& workload, const std::string& device);

@@ -16,6 +16,7 @@
 #include "data/values/numbers.h"
 #include "data/values/size_limits.h"
 #include "data/values/training_facts.h"
+#include "data/values/workload_scope.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/import.h"
 #include "predictor/cli/import_logs.h"
@@ -124,7 +125,7 @@ int ImportNetwork(const Arguments& args, const std::vector<std::string>& files) 
   RequireOne(files, "onnx");
   OnnxOptions options;
   if (args.Has("workload"))
-    options.name = CheckedName(args.Text("workload"), OptionPlace("workload"));
+    options.name = CheckedWorkloadName(args.Text("workload"), OptionPlace("workload"));
   for (const std::string& text : args.Texts("dim")) {
     const std::size_t equals = text.rfind('=');
     if (equals == std::string::npos) {

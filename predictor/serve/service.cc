@@ -205,7 +205,7 @@ TargetParts Snapshot::PartsOf(const TargetName& name,
         parameters ? "a name for what has so many parameters" : "a name that /v1/workloads lists");
   }
   // Targets are kept by these names, whose length is bounded as their number is.
-  CheckedName(name.workload, {"", 0, "workload"});
+  CheckedWorkloadName(name.workload, {"", 0, "workload"});
   if (!name.device.empty()) CheckedName(name.device, {"", 0, "device"});
   std::optional<Workload> workload;
   if (const Workload* own = FindNamed(inventory_.workloads, name.workload)) workload = *own;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/workloads/catalog.h"
+#include "tests/support/input_error.h"
 
 namespace stepcast {
 namespace {
@@ -75,6 +76,25 @@ TEST(ParameterLayout, AWorkloadOnAnotherDeviceIsAnotherCurve) {
   const ParameterLayout layout = Layout(runs);
   EXPECT_NE(layout.WorkloadOffset(runs[0]), layout.WorkloadOffset(runs[1]));
   EXPECT_EQ(layout.WorkloadOffset(runs[0]), layout.WorkloadOffset(runs[2]));
+}
+
+// Else one of them would have no curve, or that of the other.
+TEST(ParameterLayout, TwoWorkloadsOfOneScopeAreRefused) {
+  Workload net;
+  net.name = "net";
+  net.precision = Precision::kBf16;
+  Workload other;
+  other.name = "net (bf16)";
+  Runs runs = {OnHosts({}, "net"), OnHosts({}, "other")};
+  runs[1].place = {"runs.csv", 3, ""};
+  const auto layout = [&] {
+    return ParameterLayout({}, runs, {{"net", net}, {"other", other}}, {});
+  };
+  EXPECT_TRUE(Says(ErrorOf(layout),
+                   "runs.csv:3: workload: 'other' on t4 would be fitted as what net on t4 is: "
+                   "workload net (bf16) on t4; allowed: another name for one of the two"));
+  other.name = "net (v2)";
+  EXPECT_NE(layout().WorkloadOffset(runs[0]), layout().WorkloadOffset(runs[1]));
 }
 
 TEST(ParameterLayout, RunsWithoutHostsHaveNoHostLinks) {

@@ -390,6 +390,26 @@ TEST(PlanCommand, RunsThatWereMeasuredNarrowIt) {
   EXPECT_EQ(JsonOf({"plan", "--cluster", file, "--count", "1"}).at("target").at("local_batch"), 64);
 }
 
+// A network of one's own whose name begins like one of the catalogue is none of it.
+TEST(PlanCommand, PlansTheNetworkThatWasCalibrated) {
+  const TempFolder folder;
+  const std::string net = folder.Write("net.yaml", "name: resnet50 (v2)\nparameters: 8000000\n");
+  const std::string runs =
+      folder.Write("runs.csv", kHeader +
+                                   "resnet50 (v2),rtx_4090,1,0,none,8,0.03\n"
+                                   "resnet50 (v2),rtx_4090,1,0,none,16,0.055\n"
+                                   "resnet50 (v2),rtx_4090,1-1,0,allreduce,8,0.06\n");
+  const std::string file = folder.Path("fitted.yaml");
+  JsonOf({"calibrate", "--cluster", "ufrgs-tupi", "--runs", runs, "--workload-file", net,
+          "--output", file});
+  const Json plan = JsonOf({"plan", "--cluster", file, "--workload-file", net, "--count", "1"});
+  EXPECT_EQ(plan.at("workload"), "resnet50 (v2)");
+  EXPECT_EQ(plan.at("target").at("local_batch"), 8);
+  EXPECT_NE(JsonOf({"predict", "--cluster", file, "--workload", "resnet50", "--local-batch", "8"})
+                .at("compute_source"),
+            "calibration");
+}
+
 // Runs that are kept to judge a fit by are not asked for.
 TEST(PlanCommand, AsksForNoneOfTheRunsThatAreKept) {
   const TempFolder folder;

@@ -228,6 +228,7 @@ TEST(WorkloadFile, Errors) {
   } cases[] = {
       {"parameters: 1000\n", "net.yaml:1: name: is a required key that is missing"},
       {"name:\nparameters: 1000\n", "net.yaml:1: name: is empty"},
+      {"name: mine (bf16)\nparameters: 1000\n", "net.yaml:1: name: 'mine (bf16)' ends like mine"},
       {"name: mine\n", "net.yaml: parameters: is a required key that is missing"},
       {"name: mine\nparameters: 0\n", "net.yaml:2: parameters: '0' is out of range"},
       {"name: mine\nparameters: 25.6 M\n", "'25.6 M' is not a whole number"},

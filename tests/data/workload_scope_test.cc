@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/input_error.h"
+
 namespace stepcast {
 namespace {
 
@@ -72,6 +74,53 @@ TEST(WorkloadScope, NamesAreWhole) {
   EXPECT_EQ(WorkloadOfScope("workload gpt2 (fp16, adam) on t4"), "gpt2");
   EXPECT_EQ(WorkloadOfScope("workload resnet50 on t4"), "resnet50");
   EXPECT_EQ(WorkloadOfScope("device t4"), "");
+  EXPECT_EQ(WorkloadOfScope("workload resnet50 (v2) on t4"), "resnet50 (v2)");
+  EXPECT_EQ(WorkloadOfScope("workload resnet50 (v2) (bf16) on b on c"), "resnet50 (v2)");
+  EXPECT_FALSE(IsOfWorkload("workload resnet50 (v2) on t4", "resnet50"));
+  EXPECT_FALSE(IsOfWorkload("workload resnet50 (fp16, v2) on t4", "resnet50"));
+  EXPECT_FALSE(IsOfWorkload("workload resnet50 (adam, fp16) on t4", "resnet50"))
+      << "no scope says it in this order";
+}
+
+// Every name that is allowed, with every way of training and any device, is found again.
+TEST(WorkloadScope, IsTakenApartAsItWasMade) {
+  for (const std::string name :
+       {"gpt2", "gpt2 (v2)", "on", "on x", "only", "net (bf16) x", "(bf16)", "a (b) (c)",
+        "net (fp32)", "net ()", "net(bf16)", "net (bf16"}) {
+    EXPECT_EQ(CheckedWorkloadName(name, {}), name);
+    for (const TrainingFact& fact : TrainingFacts()) {
+      for (std::size_t word = 0; word < fact.words.names.size(); ++word) {
+        Workload workload = Gpt2(Precision::kBf16);
+        workload.name = name;
+        fact.set(static_cast<int>(word), &workload);
+        for (const std::string device : {"t4", "b on c", "on", "d (bf16)"}) {
+          const std::string scope = WorkloadScope(workload, device);
+          EXPECT_EQ(WorkloadOfScope(scope), name) << scope;
+          const auto fitted = FittedTrainings(FittedTo({scope}), name, device);
+          ASSERT_EQ(fitted.size(), 1U) << scope;
+          EXPECT_EQ(WorkloadScope(fitted[0], device), scope);
+        }
+      }
+    }
+  }
+}
+
+TEST(CheckedWorkloadName, RefusesWhatAScopeWouldBeMisreadBy) {
+  const auto error_of = [](const std::string& name) {
+    return ErrorOf([&] { CheckedWorkloadName(name, {"net.yaml", 1, "name"}); });
+  };
+  for (const char* name : {"resnet50 on imagenet", "net on", " on x", "a (fp32) on t4"}) {
+    EXPECT_TRUE(Says(error_of(name), "net.yaml:1: name: '" + std::string(name) +
+                                         "' has the word \"on\", behind which cluster files name "
+                                         "the device; allowed: a name without it"));
+  }
+  EXPECT_TRUE(Says(error_of("net (bf16)"),
+                   "net.yaml:1: name: 'net (bf16)' ends like net trained in a way of its own; "
+                   "allowed: a name without (bf16); how it is trained has keys"));
+  for (const char* name : {"net (bf16, adam)", "net (v2) (full recompute)", " (fused)"}) {
+    EXPECT_TRUE(Says(error_of(name), "ends like")) << name;
+  }
+  EXPECT_TRUE(Says(error_of(""), "is empty"));
 }
 
 TEST(FittedTrainings, AreThoseOfTheWorkloadOnTheDevice) {
