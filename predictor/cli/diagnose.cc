@@ -226,8 +226,11 @@ Json PartsJson(const StepTime<double>& parts) {
           {"input_wait_s", parts.input_wait.in(kSeconds)}};
 }
 
-Json DiagnosisJson(const Diagnosis& d, const Plan& plan) {
+Json DiagnosisJson(const Diagnosis& d, const Plan& plan, const Target& target) {
   Json json;
+  json["workload"] = target.workload.name;
+  json["device"] = target.device;
+  TellTraining(target.workload, &json);
   json["plan"] = PlanJson(plan);
   json["measured_s"] = d.measured.in(kSeconds);
   json["expected_s"] = d.expected.in(kSeconds);
@@ -397,7 +400,7 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
   const Complaint complaint = ReadComplaint(args, target);
   const Diagnosis diagnosis = Diagnose(target.MakePredictor(), complaint);
   if (args.Has("json")) {
-    PrintJson(DiagnosisJson(diagnosis, complaint.plan));
+    PrintJson(DiagnosisJson(diagnosis, complaint.plan, target));
   } else {
     PrintDiagnosis(diagnosis, complaint.plan, target);
   }

@@ -27,6 +27,7 @@
 #include "predictor/cli/probe_start.h"
 #include "predictor/cli/probe_training.h"
 #include "predictor/cli/signals.h"
+#include "predictor/cli/training_option.h"
 #include "predictor/cli/wanted_runs.h"
 
 namespace stepcast::cli {
@@ -151,7 +152,7 @@ Plan GoalOf(const Arguments& args, const Target& target, int hosts) {
 // Runs that are forecast and not fitted: the goal, the goal with rarer exchanges, and half of it.
 std::string JudgedRows(const Target& target, const Plan& goal) {
   ChosenRuns wanted;
-  wanted.workload = target.workload.name;
+  wanted.workload.name = target.workload.name;
   wanted.device = target.device;
   const auto add = [&](const Plan& plan) {
     NextRun run;
@@ -201,9 +202,8 @@ class Way {
     OpenFolder();
     WriteTextFile(Path("to-judge.csv"), JudgedRows(target, goal_));
     meeting_ = HowToMeet(args, place);
-    for (const TrainingFact& fact : TrainingFacts()) {
-      if (!args.Has(fact.key) && fact.IsDefault(target.workload)) continue;
-      training_.push_back(Option(fact.key, fact.WordOf(target.workload)));
+    for (const TrainingFact* fact : FactsToState(args, target.workload)) {
+      training_.push_back(Option(fact->key, fact->WordOf(target.workload)));
     }
     profile_ = Joined(Those({"profile"}), {training_});
     files_ = Those({"workload-file"});

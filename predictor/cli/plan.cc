@@ -14,6 +14,7 @@
 #include "microbench/script/wanted_runs.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/fit.h"
+#include "predictor/cli/training_option.h"
 #include "predictor/cli/wanted_runs.h"
 
 namespace stepcast::cli {
@@ -81,12 +82,13 @@ std::optional<std::vector<Plan>> ReadCandidates(const Arguments& args, const Tar
   return plans;
 }
 
-void PrintWanted(const ChosenRuns& wanted) {
+void PrintWanted(const ChosenRuns& wanted, const Arguments& args) {
   const Style style = DetectStyle();
   const int width = TerminalWidth();
-  std::string out = Heading(fmt::format("{} on {} ({}): what to measure for {}", wanted.workload,
-                                        wanted.cluster, wanted.device, DescribePlan(wanted.goal)),
-                            style);
+  std::string out = Heading(
+      fmt::format("{} on {} ({}): what to measure for {}", DescribeWorkload(wanted.workload),
+                  wanted.cluster, wanted.device, DescribePlan(wanted.goal)),
+      style);
   out += NoteLine(WantedNow(wanted), style, width);
   if (wanted.next.runs.empty()) {
     out += NoteLine(kNoneWanted, style, width);
@@ -94,14 +96,18 @@ void PrintWanted(const ChosenRuns& wanted) {
     return;
   }
   out += "\n" + WantedTable(wanted).Render(style, 2);
-  out += NoteLine(HowToMeasure(), style, width) + "\n";
+  out += NoteLine(HowToMeasure(wanted), style, width) + "\n";
   std::istringstream lines(WantedLines(wanted));
   for (std::string line; std::getline(lines, line);)
     out += line.empty() ? "\n" : "  " + line + "\n";
-  out += "\n" + NoteLine(
-                    "Then fit all runs together (stepcast calibrate) and ask again: each "
-                    "measured run changes what is worth measuring next.",
-                    style, width);
+  std::string calibrate = "stepcast calibrate";
+  for (const TrainingFact* fact : FactsToState(args, wanted.workload)) {
+    calibrate += fmt::format(" --{} {}", fact->key, fact->WordOf(wanted.workload));
+  }
+  out += "\n" + NoteLine("Then fit all runs together (" + calibrate +
+                             ") and ask again: each measured run changes what is worth measuring "
+                             "next.",
+                         style, width);
   Print(out);
 }
 
@@ -158,7 +164,7 @@ int RunPlan(const std::vector<std::string>& arguments) {
   if (args.Has("json")) {
     PrintJson(WantedJson(wanted));
   } else {
-    PrintWanted(wanted);
+    PrintWanted(wanted, args);
   }
   return kDone;
 }

@@ -500,7 +500,7 @@ script::WantedRuns Messages(const Arguments& args, const Place& place, steps::Li
   std::string text;
   const char* name = steps::kLibraryNames[static_cast<std::size_t>(library)];
   for (const DataSize<>& size : ReadSizes(args, library)) {
-    rows.workload = fmt::format("message_{}", static_cast<std::int64_t>(size.in(kBytes)));
+    rows.workload.name = fmt::format("message_{}", static_cast<std::int64_t>(size.in(kBytes)));
     const std::vector<std::string> lines = WantedRows(rows);
     if (text.empty()) text = lines.front() + (is_gloo ? "\n" : ",library\n");
     text += lines.back() + (is_gloo ? "\n" : fmt::format(",{}\n", name));

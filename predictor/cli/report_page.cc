@@ -14,6 +14,7 @@
 #include "data/plan/key.h"
 #include "data/plan/limits.h"
 #include "data/values/placement.h"
+#include "data/values/training_facts.h"
 #include "predictor/cli/probe_report.h"
 #include "predictor/report/html_page.h"
 
@@ -374,15 +375,16 @@ void AddWanted(const CalibrationReport& report, HtmlPage* page) {
       "The runs that would narrow the forecast of the whole cluster the most. Each is chosen as if "
       "those before it had been measured; what is then known is what to expect after it.");
   for (const ChosenRuns& wanted : report.wanted) {
+    const std::string trained = DescribeWorkload(wanted.workload);
     page->Subsection(
-        fmt::format("{} on {}: {}", wanted.workload, wanted.device, DescribePlan(wanted.goal)));
+        fmt::format("{} on {}: {}", trained, wanted.device, DescribePlan(wanted.goal)));
     page->Paragraph(WantedNow(wanted));
     if (wanted.next.runs.empty()) {
       page->Paragraph(kNoneWanted);
       continue;
     }
-    page->AddTable(WantedTable(wanted), "Runs for " + wanted.workload);
-    page->AddLines(WantedLines(wanted), HowToMeasure());
+    page->AddTable(WantedTable(wanted), "Runs for " + trained);
+    page->AddLines(WantedLines(wanted), HowToMeasure(wanted));
   }
   const std::size_t left_out = report.fit.whole_cluster.size() - report.wanted.size();
   if (left_out > 0) {

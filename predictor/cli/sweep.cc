@@ -357,9 +357,6 @@ int RunSweep(const std::vector<std::string>& arguments) {
       rows.push_back(
           PredictionJson(point.prediction, point.plan,
                          {target.cluster, point.trained->workload, target.device, target.facts}));
-      for (std::size_t i = 0; i < axes.size(); ++i) {
-        if (FindTrainingFact(axes[i].key) != nullptr) rows.back()[axes[i].key] = point.values[i];
-      }
     }
     PrintJson(Json{{"points", rows}, {"out_of_memory", OutOfMemory(points)}});
     return kDone;

@@ -29,4 +29,13 @@ void ReadTrainingOptions(const Arguments& arguments, const std::optional<Calibra
       *calibration, [&](const TrainingFact& fact) { return arguments.Has(fact.key); }, workload);
 }
 
+std::vector<const TrainingFact*> FactsToState(const Arguments& arguments,
+                                              const Workload& workload) {
+  std::vector<const TrainingFact*> facts;
+  for (const TrainingFact& fact : TrainingFacts()) {
+    if (arguments.Has(fact.key) || !fact.IsDefault(workload)) facts.push_back(&fact);
+  }
+  return facts;
+}
+
 }  // namespace stepcast::cli

@@ -3,9 +3,11 @@
 #define STEPCAST_PREDICTOR_CLI_TRAINING_OPTION_H_
 
 #include <optional>
+#include <vector>
 
 #include "data/record/calibration.h"
 #include "data/record/workload.h"
+#include "data/values/training_facts.h"
 #include "predictor/cli/command.h"
 
 namespace stepcast::cli {
@@ -17,6 +19,10 @@ void AddTrainingOptions(po::options_description* options);
 // its file says.
 void ReadTrainingOptions(const Arguments& arguments, const std::optional<Calibration>& calibration,
                          Workload* workload);
+
+// What another command has to be told, so that the workload is trained there as it is here: what
+// was stated, and what is not the default.
+std::vector<const TrainingFact*> FactsToState(const Arguments& arguments, const Workload& workload);
 
 }  // namespace stepcast::cli
 

@@ -10,6 +10,7 @@
 #include "data/plan/key.h"
 #include "data/record/host_texts.h"
 #include "data/values/placement.h"
+#include "data/values/training_facts.h"
 #include "model/statistics/normal.h"
 #include "model/step/believed_model.h"
 
@@ -55,6 +56,13 @@ std::vector<Plan> SmallerLayouts(const Target& target, const Plan& goal,
   return plans;
 }
 
+Workload WithoutLayers(const Workload& workload) {
+  Workload named;
+  named.name = workload.name;
+  for (const TrainingFact& fact : TrainingFacts()) fact.set(fact.get(workload), &named);
+  return named;
+}
+
 }  // namespace
 
 ChosenRuns ChooseWanted(const Target& target, Plan goal,
@@ -82,7 +90,7 @@ ChosenRuns ChooseWanted(const Target& target, Plan goal,
     AddHostRuns(model, goal, range, KnownHosts(target.cluster), &next);
     std::erase_if(next.runs, [&](const NextRun& run) { return is_left_out(run.plan, true); });
   }
-  return {target.workload.name, target.device, target.cluster.name, goal, now, next};
+  return {WithoutLayers(target.workload), target.device, target.cluster.name, goal, now, next};
 }
 
 std::string WantedNow(const ChosenRuns& wanted) {
@@ -91,11 +99,12 @@ std::string WantedNow(const ChosenRuns& wanted) {
                      FormatDuration(wanted.now.low), FormatDuration(wanted.now.high));
 }
 
-std::string HowToMeasure() {
+std::string HowToMeasure(const ChosenRuns& wanted) {
+  const std::string trained = DescribeWorkload(wanted.workload);
   return fmt::format(
-      "Measure the mean step over about {:.0f} steps behind a warm-up, and "
+      "Measure the mean step{} over about {:.0f} steps behind a warm-up, and "
       "add a row to your runs:",
-      kMeasuredSteps);
+      trained == wanted.workload.name ? "" : " of " + trained, kMeasuredSteps);
 }
 
 Table WantedTable(const ChosenRuns& wanted) {
@@ -119,7 +128,7 @@ std::vector<std::string> WantedRows(const ChosenRuns& wanted) {
   const std::vector<NextRun>& runs = wanted.next.runs;
   std::vector<std::string> rows = {"workload,device"};
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    rows.push_back(CsvField(wanted.workload) + "," + CsvField(wanted.device));
+    rows.push_back(CsvField(wanted.workload.name) + "," + CsvField(wanted.device));
   }
   for (const PlanField& field : PlanFields()) {
     std::vector<std::string> values;
@@ -150,9 +159,10 @@ std::string WantedLines(const ChosenRuns& wanted) {
 Json WantedJson(const ChosenRuns& wanted) {
   const NextRuns& next = wanted.next;
   Json json;
-  json["workload"] = wanted.workload;
+  json["workload"] = wanted.workload.name;
   json["device"] = wanted.device;
   json["cluster"] = wanted.cluster;
+  TellTraining(wanted.workload, &json);
   json["target"] = PlanJson(wanted.goal);
   json["step_time_s"] = wanted.now.step_time.in(kSeconds);
   json["log_sd"] = next.log_sd;

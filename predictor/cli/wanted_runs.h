@@ -15,7 +15,7 @@ inline constexpr int kDefaultWanted = 5;
 inline constexpr int kMostWanted = 100;
 
 struct ChosenRuns {
-  std::string workload;
+  Workload workload;  // its name and how it is trained; without layers
   std::string device;
   std::string cluster;
   Plan goal;  // whose forecast they are to narrow
@@ -36,7 +36,7 @@ ChosenRuns ChooseWanted(const Target& target, Plan goal,
 std::string WantedNow(const ChosenRuns& wanted);
 inline constexpr const char* kNoneWanted =
     "No run would tell more about it: what remains is how single steps scatter.";
-std::string HowToMeasure();
+std::string HowToMeasure(const ChosenRuns& wanted);
 // One row for each run.
 Table WantedTable(const ChosenRuns& wanted);
 // The runs as they go into a runs file, but for their times; the header comes first. All columns

@@ -114,6 +114,7 @@ Json PredictionJson(const Prediction& p, const Plan& plan, const Subject& subjec
   json["workload"] = subject.workload.name;
   json["device"] = subject.device;
   json["cluster"] = subject.cluster.name;
+  TellTraining(subject.workload, &json);
   json["plan"] = PlanJson(plan);
   const auto tell = [&json](const char* group, const char* name, const auto& value) {
     (group == nullptr ? json : json[group])[name] = ValueJson(value);
@@ -205,9 +206,13 @@ Json WorkloadJson(const Workload& w) {
                {"activation_bytes", CountJson(w.activation_bytes().in(kBytes))},
                {"layers", w.layers.size()},
                {"inputs_vary", w.inputs_vary ? Json(*w.inputs_vary) : Json(nullptr)}};
-  for (const TrainingFact& fact : TrainingFacts()) json[fact.key] = fact.WordOf(w);
+  TellTraining(w, &json);
   json["source"] = w.source;
   return json;
+}
+
+void TellTraining(const Workload& workload, Json* json) {
+  for (const TrainingFact& fact : TrainingFacts()) (*json)[fact.key] = fact.WordOf(workload);
 }
 
 }  // namespace stepcast

@@ -58,6 +58,8 @@ Json UnequalJson(const UnequalWorkers& unequal);
 // The keys of one cluster, or workload, in a list.
 Json ClusterJson(const Cluster& cluster);
 Json WorkloadJson(const Workload& workload);
+// How the workload is trained, a key for each fact of it.
+void TellTraining(const Workload& workload, Json* json);
 
 }  // namespace stepcast
 

@@ -390,6 +390,37 @@ TEST(PlanCommand, RunsThatWereMeasuredNarrowIt) {
   EXPECT_EQ(JsonOf({"plan", "--cluster", file, "--count", "1"}).at("target").at("local_batch"), 64);
 }
 
+// Whoever measures and fits as told fits the workload as it was asked for.
+TEST(PlanCommand, SaysHowTheWorkloadIsTrained) {
+  const Words base = {"plan", "--cluster", "gce-t4", "--workload", "gpt2", "--local-batch",
+                      "2",    "--workers", "8",      "--count",    "1"};
+  const Words trained = {"--precision", "bf16", "--optimizer", "adam", "--recompute", "full"};
+  ExpectText(base + trained,
+             {"gpt2 (bf16, adam, full recompute) on gce-t4 (t4): what to measure for 8 workers",
+              "Measure the mean step of gpt2 (bf16, adam, full recompute) over about",
+              "(stepcast calibrate --precision bf16 --optimizer adam"});
+  ExpectText(base, {"gpt2 on gce-t4 (t4): what to measure", "Measure the mean step over about",
+                    "(stepcast calibrate) and ask again"});
+  ExpectText(base + Words{"--precision", "fp32"}, {"(stepcast calibrate --precision fp32) and"});
+
+  Words predict = base + trained;
+  predict[0] = "predict";
+  predict.erase(predict.begin() + 9, predict.begin() + 11);  // --count
+  Words explain = predict;
+  explain[0] = "explain";
+  Words diagnose = predict + Words{"--measured", "2 s"};
+  diagnose[0] = "diagnose";
+  for (const Words& words : {base + trained, predict, explain, diagnose}) {
+    const Json json = JsonOf(words);
+    EXPECT_EQ(json.at("workload"), "gpt2") << words[0];
+    EXPECT_EQ(json.at("device"), "t4") << words[0];
+    EXPECT_EQ(json.at("precision"), "bf16") << words[0];
+    EXPECT_EQ(json.at("optimizer"), "adam") << words[0];
+    EXPECT_EQ(json.at("attention"), "plain") << words[0];
+    EXPECT_EQ(json.at("recompute"), "full") << words[0];
+  }
+}
+
 // A network of one's own whose name begins like one of the catalogue is none of it.
 TEST(PlanCommand, PlansTheNetworkThatWasCalibrated) {
   const TempFolder folder;

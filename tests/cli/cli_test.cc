@@ -1090,11 +1090,9 @@ TEST(Sweep, PrecisionsAndOptimizers) {
   for (const char* precision : {"fp32", "fp16"}) {
     for (const char* workers : {"1", "8"}) {
       for (const char* optimizer : {"sgd", "adam"}) {
-        Json point = json.at("points")[i++];
+        const Json& point = json.at("points")[i++];
         EXPECT_EQ(point.at("precision"), precision);
         EXPECT_EQ(point.at("optimizer"), optimizer);
-        point.erase("precision");
-        point.erase("optimizer");
         EXPECT_EQ(point, JsonOf(kPredict + Words{"--workers", workers, "--precision", precision,
                                                  "--optimizer", optimizer}));
       }
