@@ -25,6 +25,11 @@ class Outputs {
   bool IsKept(std::size_t at) const {
     return !IsInPlace(at) && !IsOnlyAdded(at) && !IsTurned(at) && !IsTurned(at + 1);
   }
+  bool IsInPlace(std::size_t at) const {
+    if (IsOf(LayerKind::kReshape, at)) return true;
+    const bool behind_dense = at > 0 && IsOf(LayerKind::kDense, at - 1);
+    return IsOf(LayerKind::kActivation, at) && !behind_dense;
+  }
 
  private:
   const Layer* At(std::size_t at) const {
@@ -44,11 +49,6 @@ class Outputs {
     return at;
   }
 
-  bool IsInPlace(std::size_t at) const {
-    if (IsOf(LayerKind::kReshape, at)) return true;
-    const bool behind_dense = at > 0 && IsOf(LayerKind::kDense, at - 1);
-    return IsOf(LayerKind::kActivation, at) && !behind_dense;
-  }
   bool IsOnlyAdded(std::size_t at) const {
     const bool needs_it_itself = IsOf(LayerKind::kActivation, at) ||
                                  IsOf(LayerKind::kRecurrent, at) || run_[at].fused.has_value();
@@ -96,7 +96,10 @@ DataSize<> KeptActivations(const Workload& workload) {
   const std::vector<std::optional<std::size_t>> parts = WhatIsNotKept(workload);
   DataSize<> sum;
   std::vector<DataSize<>> recomputed;  // by part
+  DataSize<> inputs;                   // of the parts so far
+  std::vector<DataSize<>> held;        // these, when a part begins
   DataSize<> in;
+  bool in_stays = true;  // whether a layer of no part keeps it, or nobody computes it
   for (std::size_t i = 0; i < outputs.run().size(); ++i) {
     const std::size_t at = outputs.run()[i].index;
     const DataSize<> out = workload.layers[at].activation_bytes;
@@ -104,12 +107,18 @@ DataSize<> KeptActivations(const Workload& workload) {
     const std::optional<std::size_t> part = parts[at];
     if (part && *part >= recomputed.size()) {
       recomputed.resize(*part + 1);
-      if (keeps_inputs) sum += in;
+      if (keeps_inputs && !in_stays) inputs += in;
+      held.resize(*part + 1, inputs);
     }
     (part ? recomputed[*part] : sum) += kept;
     in = out;
+    in_stays = !part && (outputs.IsKept(i) || (outputs.IsInPlace(i) && in_stays));
   }
-  if (!recomputed.empty()) sum += *std::max_element(recomputed.begin(), recomputed.end());
+  DataSize<> most;
+  for (std::size_t part = 0; part < recomputed.size(); ++part) {
+    most = Max(most, held[part] + recomputed[part]);
+  }
+  sum += most;
   return HasSixteenBits(workload.precision) ? sum * 0.5 : sum;
 }
 

@@ -36,12 +36,13 @@
 // A sum is taken to add the output of the layer before it; that of another branch is counted. Of
 // fused attention it is the result alone. Where activations are recomputed (data/record/blocks.h)
 //
-//   A = sum over blocks of their inputs + the largest block's A + A of layers of no block
+//   A = max over blocks (inputs of it and of those before it + its A) + A of layers of no block
 //   A = A of layers of no core of attention + results of cores + the rest of the largest core's A
 //
-// in full, and selectively. A block's input is the output of the layer before it; what a core reads
-// are outputs of layers of none. One block or core at a time is recomputed. Fused attention has no
-// rest.
+// in full, and selectively. A block's input is the output of the layer before it, and adds nothing
+// where that is of no block and keeps it anyway; when a block is recomputed, those behind it are
+// done with theirs. What a core reads are outputs of layers of none. One block or core at a time is
+// recomputed. Fused attention has no rest.
 //
 // By hand, A of LLaMA's block with fused attention, of h features and f in its feed-forward part,
 // is 8 h + 4 f for each token: inputs and outputs of two normalisations, queries, keys, values and
