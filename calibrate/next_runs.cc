@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "data/plan/check.h"
-#include "data/values/workload_scope.h"
 #include "model/step/discrepancy.h"
 
 namespace stepcast {
@@ -80,7 +79,7 @@ Eigen::VectorXd VariancesLost(const Eigen::MatrixXd& covariance, const Eigen::Ve
 NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
                         const std::vector<Plan>& candidates, const CalibratedRange& range,
                         int count) {
-  const std::string scope = WorkloadScope(model.workload(), model.device());
+  const std::string scope = model.belief().scope();
   std::vector<Candidate> all;
   for (const Plan& plan : candidates) {
     Candidate candidate{plan, model.Evaluate(plan), 0, false};

@@ -136,7 +136,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
   fusable_layers_ = attention.fusable;
   recomputes_nothing_ = workload_.recompute == Recompute::kFull && !HasBlocks(workload_);
   if (cluster_.calibration) {
-    calibrated_batches_ = cluster_.calibration->range.BatchesOf(WorkloadScope(workload_, device_));
+    calibrated_batches_ = cluster_.calibration->range.BatchesOf(belief_->scope());
     const std::vector<ParameterEstimate>& parameters = cluster_.calibration->parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if (parameters[i].name == kComputeSlowdownSpec.name) slowdowns_.push_back(i);
@@ -146,7 +146,9 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
   if (device_memory_ && calibrated_batches_) {
     activations.most = ActivationsThatFitted(workload_, calibrated_batches_->max, *device_memory_);
   }
-  const auto seen = cluster_.out_of_memory.find(WorkloadScope(workload_, device_));
+  const std::string own = WorkloadScope(workload_, device_);
+  const bool has_own = cluster_.out_of_memory.contains(own);
+  const auto seen = cluster_.out_of_memory.find(has_own ? own : belief_->scope());
   if (seen != cluster_.out_of_memory.end()) activations.least = seen->second;
   activations_ = std::make_shared<const Activations>(activations);
   if (compute_source_ != ComputeSource::kProfile) profile_.reset();
@@ -753,18 +755,16 @@ void Predictor::AddTrainingFlags(std::vector<std::string>* flags) const {
   }
   if (compute_source_ == ComputeSource::kFromOtherTraining) {
     const Belief::OtherTraining& there = belief_->other_training();
-    std::string fitted;
-    std::string asked;
+    std::string differing;
     for (const TrainingFact& fact : TrainingFacts()) {
       if (fact.get(there.fitted) == fact.get(workload_)) continue;
-      const char* const separator = fitted.empty() ? "" : ", ";
-      fitted += fmt::format("{}{} {}", separator, fact.key, fact.WordOf(there.fitted));
-      asked += separator + fact.Described(workload_);
+      differing += fmt::format("{}{} {}, not {}", differing.empty() ? "" : "; ", fact.key,
+                               fact.WordOf(there.fitted), fact.WordOf(workload_));
     }
     flags->push_back(fmt::format(
-        "{} was measured on {} with {}, not {}: compute is taken from there, {}, good to a factor "
-        "of {:.1f}; what was measured of its memory and batches is not",
-        workload_.name, device_, fitted, asked,
+        "{} was measured on {} with {}: compute is taken from there, {}, good to a factor of "
+        "{:.1f}; what was measured of its memory and batches is not",
+        workload_.name, device_, differing,
         there.by_sheet ? "changed as the data sheet lets expect"
                        : "as it is, for want of a data sheet",
         NinetyPercentFactor(there.log_sd)));

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "data/record/blocks.h"
+#include "data/record/fused_attention.h"
 #include "data/values/names.h"
 
 namespace stepcast {
@@ -109,6 +111,30 @@ std::vector<Workload> FittedTrainings(const Calibration& calibration, const std:
   trainings.reserve(by_words.size());
   for (auto& [words, trained] : by_words) trainings.push_back(std::move(trained));
   return trainings;
+}
+
+Workload WithWhatDiffers(const Workload& network, Workload training) {
+  const bool attends = CountAttentionLayers(network).fusable > 0;
+  const bool has_blocks = HasBlocks(network);
+  const auto done = [&](Recompute recompute) {
+    const bool acts = recompute == Recompute::kFull ? has_blocks : attends;
+    return acts ? recompute : Recompute::kNone;
+  };
+  if (!attends) training.attention = network.attention;
+  if (done(training.recompute) == done(network.recompute)) training.recompute = network.recompute;
+  return training;
+}
+
+std::string FittedScope(const Calibration& calibration, const Workload& workload,
+                        const std::string& device) {
+  const std::string own = WorkloadScope(workload, device);
+  const std::vector<Workload> trainings = FittedTrainings(calibration, workload.name, device);
+  const auto is_own = [&](const Workload& fitted) { return WorkloadScope(fitted, device) == own; };
+  if (trainings.empty() || std::any_of(trainings.begin(), trainings.end(), is_own)) return own;
+  const auto alike = std::find_if(trainings.begin(), trainings.end(), [&](const Workload& fitted) {
+    return is_own(WithWhatDiffers(workload, fitted));
+  });
+  return alike == trainings.end() ? own : WorkloadScope(*alike, device);
 }
 
 void TrainAsFitted(const Calibration& calibration,

@@ -38,6 +38,15 @@ std::string WorkloadOfScope(std::string_view scope);
 std::vector<Workload> FittedTrainings(const Calibration& calibration, const std::string& name,
                                       const std::string& device);
 
+// A way of training, with the network's own word where the two differ in name alone: attention of a
+// network without any is neither plain nor fused, and one without blocks recomputes none.
+Workload WithWhatDiffers(const Workload& network, Workload training);
+
+// The scope whose values are the workload's: its own, or where that was not fitted one that differs
+// from it in name alone. Up to the device's name where that is empty.
+std::string FittedScope(const Calibration& calibration, const Workload& workload,
+                        const std::string& device);
+
 // What is not stated of how the workload is trained becomes what the fitted runs say, where these
 // were all trained in one way, or those that were trained as stated. Without `is_stated` none is.
 void TrainAsFitted(const Calibration& calibration,

@@ -128,6 +128,7 @@ class HostsLearnt {
 Belief::Belief(const Cluster& cluster, const Workload& workload, const std::optional<Device>& facts,
                const std::string& device, const ProfiledCompute* profile)
     : workload_(DescribeWorkload(workload) + " on " + device),
+      scope_(WorkloadScope(workload, device)),
       compute_(profile != nullptr              ? ComputeBelief::kProfile
                : HasSheetTime(workload, facts) ? ComputeBelief::kDataSheet
                                                : ComputeBelief::kPrior),
@@ -259,7 +260,8 @@ void Belief::TakeEstimate(const ParameterEstimate& e, int index, const Parameter
 
 void Belief::TakeCalibration(const Calibration& calibration, const Workload& workload,
                              const std::optional<Device>& facts, const std::string& device) {
-  const std::string scope = WorkloadScope(workload, device);
+  scope_ = FittedScope(calibration, workload, device);
+  const std::string& scope = scope_;
   total_scatter_ = calibration.residual_log_sd;
   sync_jitter_ = calibration.sync_jitter.value_or(0);
   scatter_ = calibration.ScatterOf(scope);
@@ -313,7 +315,8 @@ void Belief::TransferTraining(const Calibration& calibration, const Workload& wo
   const std::vector<Workload> trainings = FittedTrainings(calibration, workload.name, device);
   if (trainings.empty()) return;
   // The nearest: precision tells most.
-  const auto distance = [&](const Workload& fitted) {
+  const auto distance = [&](const Workload& training) {
+    const Workload fitted = WithWhatDiffers(workload, training);
     int differing = fitted.precision == workload.precision ? 0 : kTrainingFactCount;
     for (const TrainingFact& fact : TrainingFacts()) {
       differing += fact.get(fitted) == fact.get(workload) ? 0 : 1;
@@ -328,7 +331,7 @@ void Belief::TransferTraining(const Calibration& calibration, const Workload& wo
                     : fitted.precision == workload.precision ? kTrainingTransferLogSd
                                                              : kPrecisionTransferLogSd;
   compute_ = ComputeBelief::kFromOtherTraining;
-  other_training_ = {fitted, by_sheet, sd};
+  other_training_ = {WithWhatDiffers(workload, fitted), by_sheet, sd};
   Workload as_fitted = workload;
   for (const TrainingFact& fact : TrainingFacts()) fact.set(fact.get(fitted), &as_fitted);
   const WorkloadPriors asked = MakeWorkloadPriors(workload, facts);
@@ -364,7 +367,7 @@ void Belief::Transfer(const Calibration& calibration, const Workload& workload,
   const std::optional<int> own_speed = speed_of(device);
 
   // Another device on which the workload was fitted, and whose data sheet was known then.
-  const std::string prefix = WorkloadScope(workload, "");
+  const std::string prefix = FittedScope(calibration, workload, "");
   std::string other;
   std::optional<int> other_speed;
   for (const ParameterEstimate& e : calibration.parameters) {
@@ -382,7 +385,7 @@ void Belief::Transfer(const Calibration& calibration, const Workload& workload,
     return;
   }
   compute_ = ComputeBelief::kFromOtherDevice;
-  const std::string scope = WorkloadScope(workload, other);
+  const std::string scope = prefix + other;
   for (int i = 0; i < kWorkloadParameterCount; ++i) {
     const ParameterSpec& spec = kWorkloadParameterSpecs[static_cast<std::size_t>(i)];
     const std::optional<int> index = calibration.Find(scope, spec.name);

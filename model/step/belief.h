@@ -73,9 +73,11 @@ class Belief {
   const Eigen::MatrixXd& log_covariance() const { return log_covariance_; }
   Origin origin(int position) const { return origins_[static_cast<std::size_t>(position)]; }
   ComputeBelief compute() const { return compute_; }
+  // That of the calibration whose values are the workload's (FittedScope).
+  const std::string& scope() const { return scope_; }
   // Of kFromOtherTraining.
   struct OtherTraining {
-    Workload fitted;        // as it was trained there; without layers
+    Workload fitted;        // as it was trained there, by what differs; without layers
     bool by_sheet = false;  // whether a data sheet tells the difference
     double log_sd = 0;      // of what is taken over
   };
@@ -151,6 +153,7 @@ class Belief {
   void TakeCovariance(const Calibration& calibration);
 
   std::string workload_;  // "resnet50 on t4"
+  std::string scope_;
   std::vector<double> log_values_;
   PlanParameters values_;  // without a link of its own
   std::vector<Origin> origins_;

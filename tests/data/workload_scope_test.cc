@@ -142,6 +142,24 @@ TEST(FittedTrainings, AreThoseOfTheWorkloadOnTheDevice) {
   EXPECT_TRUE(scopes("gpt", "t4").empty());
 }
 
+// Nothing of a workload without layers is attention or a block.
+TEST(FittedScope, IsOneThatDiffersInNameAlone) {
+  Workload gpt = Gpt2(Precision::kBf16, Optimizer::kAdam, AttentionForm::kFused);
+  gpt.recompute = Recompute::kFull;
+  const std::string own = "workload gpt2 (bf16, adam, fused, full recompute) on t4";
+  const std::string plain = "workload gpt2 (bf16, adam) on t4";
+  EXPECT_EQ(FittedScope(FittedTo({plain}), gpt, "t4"), plain);
+  EXPECT_EQ(FittedScope(FittedTo({plain}), gpt, ""), "workload gpt2 (bf16, adam) on ");
+  EXPECT_EQ(FittedScope(FittedTo({plain, own}), gpt, "t4"), own);
+  EXPECT_EQ(FittedScope(FittedTo({plain}), gpt, "v100"),
+            "workload gpt2 (bf16, adam, fused, full recompute) on v100");
+  EXPECT_EQ(FittedScope(FittedTo({"workload gpt2 on t4"}), gpt, "t4"), own) << "another precision";
+  EXPECT_EQ(FittedScope(FittedTo({}), gpt, "t4"), own);
+  gpt.layers.resize(1);
+  gpt.layers[0].name = "h.0.mlp";
+  EXPECT_EQ(FittedScope(FittedTo({plain}), gpt, "t4"), own) << "a block";
+}
+
 TEST(TrainAsFitted, FollowsTheRunsInWhatNobodyStates) {
   const Calibration c = FittedTo({"workload gpt2 (bf16, adam) on t4"});
   Workload workload = Gpt2(Precision::kFp16);

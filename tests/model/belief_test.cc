@@ -516,8 +516,28 @@ TEST(BeliefFromAnotherTraining, TakesTheNearest) {
   EXPECT_EQ(from(), "resnet50 (fp16)");
   asked.optimizer = Optimizer::kAdam;
   EXPECT_EQ(Belief(known.b.AsCluster(), asked, T4(), "t4").compute(), ComputeBelief::kFitted);
-  asked.attention = AttentionForm::kFused;
+  asked.recompute = Recompute::kFull;
   EXPECT_EQ(from(), "resnet50 (fp16, adam)");
+}
+
+// ResNet-50 has blocks and no attention.
+TEST(BeliefFromAnotherTraining, IsNoOtherWhereNothingChanges) {
+  const InFp32 known;
+  const Belief as_fitted(known.b.AsCluster(), Resnet50(), T4(), "t4");
+  Workload asked = Resnet50();
+  asked.attention = AttentionForm::kFused;
+  asked.recompute = Recompute::kSelective;
+  const Belief belief(known.b.AsCluster(), asked, T4(), "t4");
+  EXPECT_EQ(belief.compute(), ComputeBelief::kFitted);
+  EXPECT_EQ(belief.scope(), "workload resnet50 on t4");
+  EXPECT_EQ(belief.log_values(), as_fitted.log_values());
+  EXPECT_TRUE(belief.log_covariance() == as_fitted.log_covariance());
+  asked.recompute = Recompute::kFull;
+  const Belief recomputed(known.b.AsCluster(), asked, T4(), "t4");
+  EXPECT_EQ(recomputed.compute(), ComputeBelief::kFromOtherTraining);
+  EXPECT_EQ(recomputed.scope(), "workload resnet50 (fused, full recompute) on t4");
+  EXPECT_EQ(recomputed.other_training().fitted.attention, AttentionForm::kFused);
+  EXPECT_EQ(recomputed.other_training().fitted.recompute, Recompute::kNone);
 }
 
 // ---- Covariances.

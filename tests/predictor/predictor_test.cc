@@ -507,6 +507,22 @@ TEST(Flags, SelectiveRecomputationInNameAlone) {
                       "attention are such: the others keep what they compute"));
 }
 
+// What changes nothing is no other training than that of the runs.
+TEST(Flags, TrainingInNameAloneIsAsMeasured) {
+  const Plan plan = AllreducePlan({1}, 8);
+  Workload asked = Resnet50();
+  asked.attention = AttentionForm::kFused;
+  const Prediction p = Predictor(CalibratedCluster(PlausibleTruth()), asked, T4()).Predict(plan);
+  const Prediction fitted = Calibrated().Predict(plan);
+  EXPECT_TRUE(HasFlag(p, "nothing changes"));
+  EXPECT_FALSE(HasFlag(p, "was measured on"));
+  EXPECT_EQ(p.compute_source, ComputeSource::kFitted);
+  EXPECT_EQ(p.step_time, fitted.step_time);
+  EXPECT_EQ(p.low, fitted.low);
+  EXPECT_EQ(p.high, fitted.high);
+  EXPECT_EQ(p.memory.verdict, fitted.memory.verdict);
+}
+
 // AlexNet has no blocks to recompute, BERT has twelve.
 TEST(Flags, RecomputationInNameAlone) {
   const char* const kNothing =
@@ -534,7 +550,10 @@ TEST(Flags, RecomputationInNameAlone) {
   Workload measured = Resnet50();
   measured.recompute = Recompute::kFull;
   EXPECT_TRUE(HasFlag(Predictor(CalibratedCluster(PlausibleTruth()), measured, T4()).Predict(plan),
-                      "resnet50 was measured on t4 with recompute none, not full recompute"));
+                      "resnet50 was measured on t4 with recompute none, not full: compute"));
+  measured.optimizer = Optimizer::kAdam;
+  EXPECT_TRUE(HasFlag(Predictor(CalibratedCluster(PlausibleTruth()), measured, T4()).Predict(plan),
+                      "with optimizer momentum, not adam; recompute none, not full: compute"));
 }
 
 TEST(Flags, ANewWorkloadOnACalibratedCluster) {
