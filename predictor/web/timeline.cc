@@ -1,6 +1,6 @@
 #include "predictor/web/timeline.h"
 
-#include "model/exchange/allreduce.h"
+#include "model/exchange/collective_step.h"
 #include "model/overlap/buckets.h"
 #include "model/step/step_facts.h"
 #include "model/step/step_terms.h"
@@ -17,9 +17,10 @@ bool GoesByBuckets(const StepFacts& facts) {
 
 void AddBuckets(const StepFacts& facts, const StepTerms<double>& terms, Duration<> backward_start,
                 std::vector<Span>* spans) {
-  const NodeShape shape{facts.workers, facts.nodes, facts.devices_per_node, facts.nics};
-  const CallCost<double> call =
-      PipelinedAllreduce(facts.strategy, shape, terms.node_hop, terms.device_hop);
+  internal::CollectiveHops<double> hops;
+  hops.node = terms.node_hop;
+  hops.device = terms.device_hop;
+  const CallCost<double> call = internal::CollectiveCost(facts, hops);
   Duration<> late = terms.slow_start;
   Duration<> end;
   int number = 0;

@@ -215,7 +215,28 @@ TEST(Timeline, AddsUpToTheStep) {
   EXPECT_GT(by_buckets, 50);
 }
 
-// Of an exchange that is not the buckets of an all-reduce only the whole is drawn.
+// What is gathered has the bytes of all workers and half the calls of an all-reduce.
+TEST(Timeline, WhatIsGatheredEndsWithTheWait) {
+  const Cluster& cluster = TheShipped().calibrated.front();
+  const Predictor predictor(cluster, *FindWorkload("resnet50"), std::nullopt);
+  Plan plan;
+  plan.placement = {1, 1, 1};
+  plan.strategy = Strategy::kRing;
+  plan.local_batch = 1;
+  plan.compress = {Compressor::kTopK, 0.01};
+  plan.compress_rate = GigabytesPerSecond(20.0);
+  plan.link.rtt = Milliseconds(50.0);
+  double waited = 0;
+  double arrived = 0;
+  for (const Span& span : MakeTimeline(predictor, plan)) {
+    if (span.name == "waiting for the network") waited = span.end.si();
+    if (span.name.starts_with("bucket")) arrived = span.end.si();
+  }
+  EXPECT_GT(waited, 0);
+  EXPECT_NEAR(arrived, waited, 1e-9 * waited);
+}
+
+// Of an exchange that is not the buckets of a collective only the whole is drawn.
 TEST(Timeline, OfWhatIsSharedOutHasNoBuckets) {
   const Cluster& cluster = TheShipped().calibrated.front();
   const Predictor predictor(cluster, TheShipped().networks.front(), std::nullopt);
