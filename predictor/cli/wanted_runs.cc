@@ -49,7 +49,7 @@ std::vector<Plan> SmallerLayouts(const Target& target, const Plan& goal,
   std::vector<Plan> plans;
   for (const Plan& plan : CandidatePlans(goal, batches)) {
     // A bare message needs somebody to send it to.
-    const bool alone = plan.workers() == 1 && plan.servers == 0;
+    const bool alone = plan.workers() == 1 && (plan.servers == 0 || plan.server.colocated);
     if (alone && target.workload.communication_only) continue;
     if (plan.nodes() <= target.cluster.nodes) plans.push_back(plan);
   }

@@ -616,6 +616,8 @@ std::string BackupFlag(int backup_workers) {
 
 ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, int devices_per_node,
                                 const LimitsOptions& options) {
+  // One worker exchanges with servers on nodes of their own.
+  if (!UsesServers(plan.strategy) || plan.server.colocated) RequireWorkOfOne(predictor.workload());
   ScalingLimits limits;
   const auto of_full_nodes = [&](int workers) {
     return OnFilledNodes(plan, workers, devices_per_node).workers();

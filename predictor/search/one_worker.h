@@ -3,7 +3,9 @@
 #define STEPCAST_PREDICTOR_SEARCH_ONE_WORKER_H_
 
 #include "data/plan/check.h"
+#include "data/record/input_error.h"
 #include "data/record/plan.h"
+#include "data/record/workload.h"
 #include "predictor/predictor.h"
 
 namespace stepcast {
@@ -46,6 +48,16 @@ class RatesAlone {
   SampleRate<> rate_;
   SampleRate<> slow_batch_rate_;
 };
+
+// Throws InputError for a bare message, of which one worker does nothing.
+inline void RequireWorkOfOne(const Workload& workload) {
+  if (!workload.communication_only) return;
+  throw InputError({"", 0, "workload"}, workload.name,
+                   "is a bare message, and one worker, which plans are compared with here, sends "
+                   "nothing",
+                   "a forecast of the message (predict, explain, sweep), or a workload that "
+                   "computes");
+}
 
 }  // namespace stepcast
 

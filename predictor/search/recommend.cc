@@ -251,6 +251,7 @@ std::string BindingConstraint(const Predictor& predictor, const Recommendation& 
 
 RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int devices_per_node,
                            const RecommendOptions& options) {
+  RequireWorkOfOne(predictor.workload());
   RecommendOutcome outcome;
   std::vector<Recommendation> feasible;
   long long nodes = 0;

@@ -447,19 +447,6 @@ Reply ProblemReply(int status, const Json& problem) {
   return reply;
 }
 
-Reply InputProblem(const InputError& error) {
-  constexpr int kUnprocessable = 422;
-  constexpr std::size_t kLongestValue = 200;
-  const InputError whole = InRequestTerms(error);
-  const InputError e(whole.place(), whole.value().substr(0, kLongestValue), whole.problem(),
-                     whole.allowed());
-  Json problem = ProblemJson(kUnprocessable, e.what());
-  problem["key"] = e.place().key;
-  problem["value"] = e.value();
-  problem["allowed"] = e.allowed();
-  return ProblemReply(kUnprocessable, problem);
-}
-
 // The media type without its parameters, in lower case.
 std::string MediaType(std::string_view content_type) {
   std::string type(Trim(content_type.substr(0, content_type.find(';'))));
@@ -526,7 +513,7 @@ Reply Api::Answer(const Endpoint& endpoint, const Request& request) const {
   try {
     return (this->*endpoint.answer)(request);
   } catch (const InputError& e) {
-    return InputProblem(e);
+    return Problem(e);
   } catch (const JsonError& e) {
     return Problem(400, fmt::format("body: is not JSON that is read here: {}", e.what()));
   } catch (const std::bad_alloc&) {
@@ -546,6 +533,19 @@ Reply Api::Answer(const Request& request) const {
 
 Reply Api::Problem(int status, const std::string& sentence) {
   return ProblemReply(status, ProblemJson(status, sentence));
+}
+
+Reply Api::Problem(const InputError& error) {
+  constexpr int kUnprocessable = 422;
+  constexpr std::size_t kLongestValue = 200;
+  const InputError whole = InRequestTerms(error);
+  const InputError e(whole.place(), whole.value().substr(0, kLongestValue), whole.problem(),
+                     whole.allowed());
+  Json problem = ProblemJson(kUnprocessable, e.what());
+  problem["key"] = e.place().key;
+  problem["value"] = e.value();
+  problem["allowed"] = e.allowed();
+  return ProblemReply(kUnprocessable, problem);
 }
 
 Reply Api::NotReady() {

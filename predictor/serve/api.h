@@ -70,6 +70,8 @@ class Api {
 
   // One sentence as application/problem+json.
   static Reply Problem(int status, const std::string& sentence);
+  // What a request has wrong, in its own terms.
+  static Reply Problem(const InputError& error);
 
  private:
   friend struct Endpoints;

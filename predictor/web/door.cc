@@ -143,6 +143,9 @@ serve::Reply Door::Ask(std::string_view target, std::string_view body) const {
         {body.empty() ? "GET" : "POST", own ? "/v1/predict" : target, "application/json", body});
     if (!own || reply.status != 200) return reply;
     return target == "explain" ? Explain(body) : Recommend(body);
+  } catch (const InputError& e) {
+    // Also a plan that is predicted may have nothing to compare with.
+    return serve::Api::Problem(e);
   } catch (const std::exception& e) {
     return serve::Api::Problem(500, std::string("this should not have happened: ") + e.what());
   }

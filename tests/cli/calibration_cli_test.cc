@@ -282,6 +282,15 @@ TEST(CalibrateReport, TheFileIsReadAsItWasWritten) {
 
 // ---- plan.
 
+// One worker beside its servers has nobody to send a message to.
+TEST(PlanCommand, SendsAMessageToSomebody) {
+  const Json plan = JsonOf({"plan", "--cluster", "ufrgs-tupi", "--workload", "message_1048576",
+                            "--local-batch", "1", "--strategy", "ps-async", "--servers", "2",
+                            "--colocated-servers", "--placement", "1-1-1"});
+  EXPECT_FALSE(plan.at("runs").empty());
+  for (const Json& run : plan.at("runs")) EXPECT_GT(run.at("plan").at("workers"), 1);
+}
+
 TEST(PlanCommand, ChoosesRunsThatNarrowTheInterval) {
   const Json plan = JsonOf({"plan", "--cluster", "ufrgs-tupi", "--workload", "resnet50",
                             "--local-batch", "128", "--count", "4"});

@@ -10,6 +10,7 @@
 
 #include "data/workloads/catalog.h"
 #include "predictor/outlook.h"
+#include "predictor/search/limits.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/input_error.h"
 
@@ -99,6 +100,25 @@ TEST(Recommend, TheBestIsFeasibleAndNotDominated) {
 
 // On a slow link the fewest bytes win, on a fast one those that take no time to code; each plan is
 // the best of all candidates, looked at one by one.
+TEST(Recommend, NothingIsComparedWithOneWorkerThatSendsNothing) {
+  const Predictor predictor(CalibratedCluster(PlausibleTruth()), *FindWorkload("message_1048576"),
+                            std::nullopt);
+  Plan plan = AllreducePlan({4, 4}, 1);
+  const char* const kAlone =
+      "workload: 'message_1048576' is a bare message, and one worker, which plans are compared "
+      "with "
+      "here, sends nothing";
+  EXPECT_TRUE(Says(ErrorOf([&] { Recommend(predictor, plan, kDevicesPerNode, {}); }), kAlone));
+  const auto limits = [&] { FindScalingLimits(predictor, plan, kDevicesPerNode, {}); };
+  EXPECT_TRUE(Says(ErrorOf(limits), kAlone));
+  plan.strategy = Strategy::kPsSync;
+  plan.servers = 2;
+  plan.server.colocated = true;
+  EXPECT_TRUE(Says(ErrorOf(limits), kAlone));
+  plan.server.colocated = false;
+  EXPECT_NO_THROW(limits()) << "one worker has the servers";
+}
+
 TEST(Recommend, CompressesWhereItPays) {
   const Predictor predictor = MakePredictor();
   RecommendOptions options;

@@ -81,6 +81,18 @@ TEST(Door, SaysWhatIsWrongAsTheServiceDoes) {
   }
 }
 
+TEST(Door, RecommendsNoBatchOfABareMessage) {
+  const Door door({TheShipped().clusters, {}, TheShipped().devices});
+  const std::string body =
+      R"({"cluster": "gce-t4", "workload": "message_1024", "workers": 2, "local_batch": 1})";
+  EXPECT_EQ(door.Ask("/v1/predict", body).status, 200);
+  const serve::Reply reply = door.Ask("recommend", body);
+  EXPECT_EQ(reply.status, 422);
+  EXPECT_NE(reply.body.find("workload: 'message_1024' is a bare message, and one worker"),
+            std::string::npos)
+      << reply.body;
+}
+
 // What the door says of a plan is what C++ says.
 TEST(Door, AnswersAsCppDoes) {
   const Cluster& cluster = TheShipped().calibrated.front();
