@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "data/record/blocks.h"
 #include "data/record/fused_attention.h"
 #include "data/record/host_texts.h"
+#include "data/values/compression.h"
 #include "data/values/names.h"
 
 namespace stepcast::cli {
@@ -79,9 +81,35 @@ class FittingSearch {
   const Plan& plan_;
 };
 
-}  // namespace
+// What is stated beside which nothing is shared out, which is then left out of the question.
+std::vector<std::string> FreeToShare(Plan* plan, RecommendOptions* search) {
+  std::vector<std::string> stated;
+  if (plan->local_steps > 1) {
+    stated.push_back(fmt::format("--local-steps {}", plan->local_steps));
+    plan->local_steps = 1;
+  }
+  if (plan->backup_workers > 0) {
+    stated.push_back(fmt::format("--backup-workers {}", plan->backup_workers));
+    plan->backup_workers = 0;
+  }
+  const bool tries = !search->compressions.empty();
+  const bool compresses =
+      tries ? std::all_of(search->compressions.begin(), search->compressions.end(),
+                          [](const Compression& one) { return one.exists(); })
+            : plan->compress.exists();
+  if (compresses) {
+    stated.push_back(tries ? "--try-compress"
+                           : fmt::format("--compress {}", FormatCompression(plan->compress)));
+    search->compressions.clear();
+    plan->compress = {};
+    plan->compress_rate.reset();
+  }
+  return stated;
+}
 
-std::string WhatFitsText(const Target& target, const Plan& plan, const RecommendOptions& search) {
+// The options by which a plan fits, as WhatFitsText says; nothing where none do.
+std::optional<std::string> FewestThatFit(const Target& target, const Plan& plan,
+                                         const RecommendOptions& search) {
   const std::vector<LeanerTraining> trainings = LeanerTrainings(target.workload);
   // A bit each for a smaller batch, for what is shared out, and for the trainings. All together may
   // be less lean than some: at 16 bits copies of the parameters are kept besides.
@@ -113,10 +141,30 @@ std::string WhatFitsText(const Target& target, const Plan& plan, const Recommend
       } else if (!fitting.Finds(tried)) {
         continue;
       }
-      if (size > 1) return fmt::format("A plan fits with {} together.\n", ListedNames(options));
+      if (size > 1) return ListedNames(options) + " together";
       alone.push_back(options.front());
     }
-    if (!alone.empty()) return fmt::format("A plan fits with {}.\n", ListedNames(alone, "or"));
+    if (!alone.empty()) return ListedNames(alone, "or");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string WhatFitsText(const Target& target, const Plan& plan, const RecommendOptions& search) {
+  if (const auto options = FewestThatFit(target, plan, search)) {
+    return fmt::format("A plan fits with {}.\n", *options);
+  }
+  Plan freed = plan;
+  RecommendOptions free_search = search;
+  const std::vector<std::string> stated = FreeToShare(&freed, &free_search);
+  if (!stated.empty()) {
+    if (const auto options = FewestThatFit(target, freed, free_search)) {
+      return fmt::format(
+          "None fits beside {}, with which nothing is shared out; without {} a plan fits with "
+          "{}.\n",
+          ListedNames(stated), stated.size() == 1 ? "it" : "them", *options);
+    }
   }
   return "No smaller batch, no shares and no leaner training make one fit: it takes devices with "
          "more memory, or more workers that share the model out.\n";

@@ -1620,11 +1620,22 @@ TEST(Recommend, WhatMakesAPlanFitIsFoundByTheSearch) {
   const Words taken = opt + Words{"--precision", "bf16"};
   EXPECT_NE(out(taken + Words{"--try-shard", "hybrid"}).find("recommended"), std::string::npos);
   EXPECT_EQ(out(taken + Words{"--try-shard", "gradients"}).find("recommended"), std::string::npos);
-  // Who takes several steps alone shares nothing out.
+  // Who takes several steps alone, or compresses, shares nothing out.
+  const auto beside = [](const std::string& stated, const std::string& without) {
+    return "None fits beside " + stated + ", with which nothing is shared out; without " + without +
+           " a plan fits with --try-shard hybrid.\n";
+  };
+  const Words xl = on_nodes_of_four("gpt2_xl", "16");
+  EXPECT_EQ(fits(xl + Words{"--local-steps", "4"}), beside("--local-steps 4", "it"));
+  EXPECT_EQ(fits(xl + Words{"--compress", "fp16"}), beside("--compress fp16", "it"));
+  EXPECT_EQ(fits(xl + Words{"--try-compress", "fp16,int8"}), beside("--try-compress", "it"));
+  EXPECT_EQ(fits(xl + Words{"--try-compress", "fp16,none"}),
+            "A plan fits with --try-shard hybrid.\n");
+  EXPECT_EQ(fits(xl + Words{"--strategy", "ring", "--local-steps", "4", "--backup-workers", "1"}),
+            beside("--local-steps 4 and --backup-workers 1", "them"));
   const std::string none =
       "No smaller batch, no shares and no leaner training make one fit: it takes devices with more "
       "memory, or more workers that share the model out.\n";
-  EXPECT_EQ(fits(on_nodes_of_four("gpt2_xl", "16") + Words{"--local-steps", "4"}), none);
   EXPECT_EQ(fits({"--device", "t4", "--workload", "llama2_70b", "--local-batch", "1"}), none);
 }
 
