@@ -658,6 +658,9 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
     flags.push_back(fmt::format("the plan uses {} nodes, {} has {}", plan.nodes(), cluster_.name,
                                 cluster_.nodes));
   }
+  if (plan.shard_on_nodes() == Shard::kHybrid && DevicesOnFullestNode(plan.placement) == 1) {
+    flags.push_back("nodes of one device share nothing out within them: shard hybrid is as none");
+  }
   if (DevicesOnFullestNode(plan.placement) > cluster_.devices_per_node) {
     flags.push_back(fmt::format("the plan uses {} devices on a node, {} has {}",
                                 DevicesOnFullestNode(plan.placement), cluster_.name,

@@ -57,6 +57,9 @@ std::string ReadTextFile(const std::string& path, std::size_t most_bytes) {
 }
 
 void WriteTextFile(const std::string& path, const std::string& text) {
+  if (path.empty()) {
+    throw InputError({"", 0, "output"}, "", "names no file", "the path of a file to write");
+  }
   const auto fail = [&](const std::string& temporary) {
     const std::string reason = std::strerror(errno);
     std::error_code ignored;

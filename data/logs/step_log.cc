@@ -941,7 +941,8 @@ InputError NoStepTimes(const StepLog& log, const std::string& path) {
   }
   return {{path, 0, "--pattern"},
           "",
-          fmt::format("matches none of {} lines", log.unknown.count),
+          log.unknown.count == 1 ? "does not match the only line"
+                                 : fmt::format("matches none of {} lines", log.unknown.count),
           "a regular expression that stands somewhere in a line"};
 }
 
@@ -974,6 +975,11 @@ LoggedSteps ChooseSteps(const StepLog& log, const StepChoice& choice, const std:
   const auto prefer = [&](const auto& is) {
     if (std::vector<LoggedBar> taken = take(is); !taken.empty()) bars = std::move(taken);
   };
+  const auto is_none = [](const LoggedBar& bar) { return bar.steps == 0 && bar.title.empty(); };
+  if (choice.names_a_bar() && std::all_of(all.begin(), all.end(), is_none)) {
+    throw InputError({path, 0, "--bar"}, choice.BarText(), "is no bar of a log that has none",
+                     "nothing");
+  }
   if (choice.names_a_bar()) {
     bars = take([&](const LoggedBar& bar) { return choice.Takes(bar.steps, bar.title); });
   } else {

@@ -59,9 +59,11 @@ Translation Translate(const std::string& text, const InputPlace& place) {
   while (at < text.size()) {
     if (text[at] == '\\') {
       const char next = at + 1 < text.size() ? text[at + 1] : '\0';
-      if (!in_set && ((next >= '1' && next <= '9') || next == 'k')) {
-        refuse_reference();
-      }
+      // Two digits of eight and more are a byte.
+      const char second = at + 2 < text.size() ? text[at + 2] : '\0';
+      const bool is_octal = next <= '7' && second >= '0' && second <= '7';
+      const bool is_number = next >= '1' && next <= '9' && !is_octal;
+      if (!in_set && (is_number || next == 'k')) refuse_reference();
       const bool is_quote = !in_set && next == 'Q';
       copy_to(is_quote ? std::min(text.find("\\E", at), text.size() - 2) + 2 : at + 2);
     } else if (in_set) {

@@ -212,7 +212,9 @@ std::string DeviceOf(const Arguments& args, const CollectiveTarget& target,
                      "is required, or --cluster: " + FileName(path) + " names no device",
                      "the device of a rank, or cpu");
   }
-  return target.library.CanonicalDevice(CheckedName(device, OptionPlace("device")), target.cluster);
+  const bool is_logged = !args.Has("device") && !target.has_cluster;
+  const InputPlace place = is_logged ? InputPlace{path, 0, "device"} : OptionPlace("device");
+  return target.library.CanonicalDevice(CheckedName(device, place), target.cluster);
 }
 
 // The runs of a table of all-reduces; how many of its rows are too small goes into `small`.
@@ -383,6 +385,25 @@ std::string AssumedOfWorkers(const Arguments& args, const StepForm& form) {
   return taken + (*form.samples == SamplesOf::kJob
                       ? ": the throughput is the whole job's"
                       : ", and the throughput as its own (--samples-of)");
+}
+
+// Refuses options that say what a log of this form says by itself, or has not.
+void RefuseUnread(const Arguments& args, const StepForm& form) {
+  const auto refuse = [&](const char* option, const char* allowed) {
+    if (!args.Has(option)) return;
+    throw InputError(OptionPlace(option), "", fmt::format("says nothing of {}", form.name),
+                     allowed);
+  };
+  if (form.samples || form.span != LoggedSpan::kEpoch) {
+    refuse("steps-per-epoch", "a log that tells times of epochs");
+  }
+  if (form.samples != SamplesOf::kProcess) {
+    refuse("samples-of", "a log that tells a throughput, and not whose samples it counts");
+  }
+}
+
+std::string LinesText(int first, int last) {
+  return first == last ? fmt::format("line {}", first) : fmt::format("lines {} to {}", first, last);
 }
 
 // Fewer steps tell little of how they scatter.
@@ -570,6 +591,7 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   const std::string& path = files.front();
   const StepLog log = ReadStepLog(path, options);
   const LoggedSteps steps = ChooseSteps(log, choice, path);
+  RefuseUnread(args, steps.form);
 
   Target target;
   const bool writes = args.Has("output");
@@ -605,11 +627,17 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   }
   const std::string tells = steps.may_be_means ? "times of single steps, or means over several"
                                                : SpanText(steps.form.span);
+  const bool is_one = steps.numbers == 1;
   const std::string what =
-      fmt::format("{} {}{}", FormatCount(static_cast<double>(steps.numbers)),
-                  steps.form.span == LoggedSpan::kStep ? "" : "numbers, ", tells);
-  run.source = fmt::format("{} lines {} to {} ({}): {} behind a warm-up of {} steps",
-                           FileName(path), first, last, steps.form.name, what, options.warm_up);
+      is_one && steps.form.span == LoggedSpan::kStep && !steps.may_be_means
+          ? "the time of a single step"
+          : fmt::format("{} {}{}", FormatCount(static_cast<double>(steps.numbers)),
+                        steps.form.span == LoggedSpan::kStep ? ""
+                        : is_one                             ? "number, "
+                                                             : "numbers, ",
+                        tells);
+  run.source = fmt::format("{} {} ({}): {} behind a warm-up of {} steps", FileName(path),
+                           LinesText(first, last), steps.form.name, what, options.warm_up);
   const std::string includes =
       steps.with_others > 0 ? "the validation of each epoch is part of it" : "";
   if (!includes.empty()) run.source += "; " + includes;
@@ -693,7 +721,7 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
                        FormatDuration(*run.spread.p50), FormatDuration(*run.spread.p95),
                        FormatDuration(*run.spread.p99));
   }
-  out += fmt::format("\n  from       {}, lines {} to {}\n", what, first, last);
+  out += fmt::format("\n  from       {}, {}\n", what, LinesText(first, last));
   out += fmt::format("  left out   {} of the warm-up ({} steps), {} lines of validation\n",
                      FormatCount(static_cast<double>(steps.warm_up)), options.warm_up,
                      FormatCount(static_cast<double>(log.validation)));

@@ -81,7 +81,8 @@ std::span<const Command> Commands() { return kCommands; }
 
 InputError InOptionTerms(const InputError& error) {
   const InputPlace& place = error.place();
-  if (!place.file.empty() || FindPlanField(place.key) == nullptr) return error;
+  const bool is_option = place.key == "workload" || FindPlanField(place.key) != nullptr;
+  if (!place.file.empty() || !is_option) return error;
   return error.At(OptionPlace(place.key));
 }
 

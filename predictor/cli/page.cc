@@ -1,4 +1,9 @@
 // stepcast page: what-if questions as one HTML file.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
 #include "data/io/text_file.h"
 #include "data/io/workload_file.h"
 #include "predictor/cli/command.h"
@@ -17,8 +22,15 @@ int WritePage(const Arguments& args) {
   web::Sources sources{args.Texts("cluster"), args.Texts("workload-file")};
   if (sources.clusters.empty()) sources.clusters = library.ClusterNames();
   serve::Inventory inventory;
-  for (const std::string& cluster : sources.clusters) {
-    inventory.clusters.push_back(library.LoadCluster(cluster));
+  for (const std::string& source : sources.clusters) {
+    Cluster cluster = library.LoadCluster(source);
+    const auto has_name = [&](const Cluster& other) { return other.name == cluster.name; };
+    if (std::any_of(inventory.clusters.begin(), inventory.clusters.end(), has_name)) {
+      throw InputError(OptionPlace("cluster"), source,
+                       fmt::format("has the name of two clusters, {}", cluster.name),
+                       "each name once");
+    }
+    inventory.clusters.push_back(std::move(cluster));
   }
   for (const std::string& file : sources.workload_files) {
     inventory.workloads.push_back(ReadWorkload(file));

@@ -200,12 +200,15 @@ void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan
   out += "\n" + StackedBar(parts, TerminalWidth() - 4, style);
   // How much an asynchronous worker hides is not known apart.
   if (b.synchronisation.si() > 0 && !TraitsOf(plan.strategy).asynchronous()) {
+    const Shard shard = plan.shard_on_nodes();
+    const bool gathers = GathersUnits(shard) &&
+                         SharersOf(shard, plan.workers(), DevicesOnFullestNode(plan.placement)) > 1;
     out += fmt::format("  {} of synchronisation, {} of it hidden behind {}\n",
                        FormatDuration(b.synchronisation),
                        FormatDuration(b.synchronisation - b.exposed()),
-                       plan.shard_on_nodes() == Shard::kHybrid ? "both passes and itself"
-                       : GathersUnits(plan.shard)              ? "both passes"
-                                                               : "the backward pass");
+                       !gathers                  ? "the backward pass"
+                       : shard == Shard::kHybrid ? "both passes and itself"
+                                                 : "both passes");
   }
   out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets, plan));
   if (const BusyLink busy = LinkBusy(predictor, plan); busy.share > 0) {

@@ -198,8 +198,8 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
   const Plan base = ReadPlan(args, target);
   for (const SweepAxis& axis : axes) {
     if (target.profile && FindTrainingFact(axis.key) != nullptr) {
-      throw InputError(OptionPlace("over"), axis.key, "is what --profile was measured with",
-                       "a sweep without --profile, or one for each --" + axis.key);
+      throw InputError(OptionPlace("over"), axis.key, "is one for all times of a profile",
+                       "a sweep without --profile, or a forecast for each --" + axis.key);
     }
   }
   std::map<std::string, std::shared_ptr<const Trained>> ways;  // by their words

@@ -88,7 +88,11 @@ void ForEachCandidate(const Predictor& predictor, const Plan& plan, int devices_
     }
     Plan placed = base;
     for (const Strategy strategy : Or(options.strategies, {plan.strategy})) {
-      RequireKeptWith(kept, strategy);
+      try {
+        RequireKeptWith(kept, strategy);
+      } catch (const InputError& e) {
+        throw options.strategies.empty() ? e : e.At({"", 0, "--try-strategy"});
+      }
       const std::vector<int> servers =
           UsesServers(strategy)        ? Or(options.servers, {std::max(1, plan.servers)})
           : TraitsOf(strategy).helpers ? Or(options.servers, {plan.servers})

@@ -513,7 +513,7 @@ TEST(Errors, FilesAreNamedWithTheirLine) {
               {"runs.csv:3: workload: 'resnet5000'"});
   ExpectError(evaluate(header + good + good + "resnet50,abacus,1,0,none,32,0.5\n"),
               {"runs.csv:4: ", "abacus"});
-  ExpectError(evaluate(header), {"holds no runs"});
+  ExpectError(evaluate(header), {"--runs: '", "runs.csv' holds no runs"});
   ExpectError(Words{"calibrate", "--cluster", "gce-t4", "--runs",
                     folder.Write("one.csv", header + good), "--fix", "link_latency=1 us", "--prior",
                     "link_latency=2 us x/ 2; a guess", "--output", folder.Path("out.yaml")},

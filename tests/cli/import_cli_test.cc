@@ -98,8 +98,28 @@ TEST(ImportLogsCli, APatternThatFindsNothingIsToldSo) {
               {"own.log:2: --pattern: '6,500' is no time of a step", "allowed: a group"});
   ExpectError({"import", "steps", path, "--pattern", "tps=(?<per_s>[0-9.,]+)"},
               {"own.log: --pattern: matches none of 3 lines"});
+  ExpectError({"import", "steps", folder.Write("one.log", "begin\n"), "--pattern", "(?<s>[0-9])"},
+              {"one.log: --pattern: does not match the only line"});
   ExpectError({"import", "steps", path, "--pattern", "(.)\\1(?<s>[0-9])"},
               {"--pattern: '(.)\\1(?<s>[0-9])' refers back to a group", "RE2", "allowed: what"});
+}
+
+TEST(ImportLogsCli, WhatALogSaysIsNotAskedAgain) {
+  ExpectError(Steps("epochs", {"--steps-per-epoch", "500", "--samples-of", "job"}),
+              {"--samples-of: says nothing of ", "allowed: a log that tells a throughput"});
+  ExpectError(Steps("epochs", {"--steps-per-epoch", "500", "--bar", "10"}),
+              {"epochs: --bar: '10' is no bar of a log that has none"});
+  const TempFolder folder;
+  const Words own = {"import",
+                     "steps",
+                     folder.Write("own.log", "a\nstep 5 ms\n"),
+                     "--pattern",
+                     "(?<ms>[0-9.]+) ms",
+                     "--warm-up",
+                     "0"};
+  ExpectError(own + Words{"--steps-per-epoch", "500"}, {"--steps-per-epoch: says nothing of "});
+  ExpectError(own + Words{"--samples-of", "job"}, {"--samples-of: says nothing of "});
+  ExpectText(own + Words{"--tells", "steps"}, {"the time of a single step, line 2\n"});
 }
 
 TEST(ImportLogsCli, WhatALogLeavesOpenIsAsked) {

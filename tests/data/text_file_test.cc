@@ -67,6 +67,10 @@ TEST(WriteTextFile, ReplacesAndLeavesNothingElse) {
             1);
 }
 
+TEST(WriteTextFile, NeedsAName) {
+  EXPECT_TRUE(Says(ErrorOf([] { WriteTextFile("", "text"); }), "output: names no file; allowed: "));
+}
+
 TEST(WriteTextFile, AFailureSaysWhyAndKeepsTheOldFile) {
   const TempFolder folder;
   const std::string missing = folder.Path("no/such/out.yaml");

@@ -59,6 +59,7 @@ TEST(StepPattern, LinesAreBytes) {
   EXPECT_EQ(Pattern("\u03bc(?<s>[0-9])").Find("4 \u03bc5"), 5);
   EXPECT_EQ(Pattern("^..(?<s>[0-9])").Find("\u03bc5"), 5);
   EXPECT_EQ(Pattern("^x.(?<s>[0-9])").Find("x\3775"), 5);
+  EXPECT_EQ(Pattern("^x\\377\\12(?<s>[0-9])").Find("x\377\n5"), 5) << "in octal";
   EXPECT_EQ(Pattern(std::string(1, '\0') + "(?<s>[0-9])").Find('4' + std::string(1, '\0') + '5'),
             5);
 }
@@ -120,7 +121,7 @@ TEST(StepPattern, WhatIsWrongIsSaid) {
 TEST(StepPattern, NeitherRefersBackNorLooksAround) {
   const auto error = [](const std::string& text) { return ErrorOf([&] { Pattern(text); }); };
   for (const char* const text :
-       {"(a)\\1(?<s>b)", "(a)\\12(?<s>b)", "(?<s>b)\\k<s>", "(?<s>b)(?P=s)"}) {
+       {"(a)\\1(?<s>b)", "(a)\\18(?<s>b)", "(a)\\8(?<s>b)", "(?<s>b)\\k<s>", "(?<s>b)(?P=s)"}) {
     EXPECT_TRUE(Says(error(text), "--pattern: '" + std::string(text) +
                                       "' refers back to a group, which no expression of RE2 does; "
                                       "allowed: what the group holds"));

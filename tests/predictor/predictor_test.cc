@@ -507,6 +507,21 @@ TEST(Flags, SelectiveRecomputationInNameAlone) {
                       "attention are such: the others keep what they compute"));
 }
 
+TEST(Flags, HybridSharesOnNodesOfOneDevice) {
+  const auto shared = [](const Placement& placement, Shard shard) {
+    Plan plan = AllreducePlan(placement, 8);
+    plan.shard = shard;
+    return Calibrated().Predict(plan);
+  };
+  const char* const kNothing = "nodes of one device share nothing out within them";
+  const Prediction hybrid = shared({1, 1}, Shard::kHybrid);
+  EXPECT_TRUE(HasFlag(hybrid, kNothing));
+  EXPECT_EQ(hybrid.memory.total, shared({1, 1}, Shard::kNone).memory.total);
+  EXPECT_FALSE(HasFlag(shared({2, 2}, Shard::kHybrid), kNothing));
+  EXPECT_FALSE(HasFlag(shared({1, 1}, Shard::kParameters), kNothing));
+  EXPECT_FALSE(HasFlag(shared({1}, Shard::kHybrid), kNothing)) << "one worker has no others";
+}
+
 // What changes nothing is no other training than that of the runs.
 TEST(Flags, TrainingInNameAloneIsAsMeasured) {
   const Plan plan = AllreducePlan({1}, 8);

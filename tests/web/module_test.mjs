@@ -61,7 +61,7 @@ test("the program says what is wrong in one line", () => {
   for (const [options, sentence] of [
     [[], /^stepcast: --output: is required/],
     [["--output", "x.html", "--cluster", "nowhere"], /^stepcast: --cluster: 'nowhere'/],
-    [["--output", "x.html", "--cluster", "gce-t4", "--cluster", "gce-t4"], /name of two clusters/],
+    [["--output", "x.html", "--cluster", "gce-t4", "--cluster", "gce-t4"], /^stepcast: --cluster: .gce-t4. has the name of two clusters, gce-t4/],
     [["--output", "/nowhere/x.html"], /^stepcast: \/nowhere\/x.html/],
   ]) {
     const { status, stdout, stderr } = wrong(...options);
