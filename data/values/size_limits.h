@@ -27,7 +27,8 @@ inline constexpr std::size_t kMostRows = 10'000'000;         // of a table
 inline constexpr std::size_t kMostEstimates = 3'000;
 
 // Networks and their tensors.
-inline constexpr std::size_t kMostWorkloads = 500;  // that the runs of one command name
+inline constexpr std::size_t kMostWorkloads = 500;        // that the runs of one command name
+inline constexpr std::size_t kMostLayersInAll = 100'000;  // of these together
 inline constexpr std::int64_t kMostParameters = 1'000'000'000'000'000;
 inline constexpr std::size_t kMostTensors = 1'000'000;  // of a network
 inline constexpr double kMostFlop = 1e24;               // of a layer

@@ -45,6 +45,7 @@ CalibrationProblem ReadEachRun(
   // The names in files, and what is meant by them.
   std::map<std::string, std::string> devices;
   std::map<std::string, std::string> workloads;
+  std::size_t layers = 0;
   for (const std::string& file : files) {
     ForEachRun(file, [&](Run&& run) {
       RequireKnownHosts(problem.cluster, hosts, run.plan.hosts, {file, run.place.line, "hosts"});
@@ -70,6 +71,13 @@ CalibrationProblem ReadEachRun(
         }
         ReadTrainingOptions(arguments, problem.cluster.calibration, &network);
         workload->second = network.name;
+        if (problem.workloads.count(network.name) == 0) layers += network.layers.size();
+        if (layers > kMostLayersInAll) {
+          throw InputError(
+              {file, run.place.line, "workload"}, run.workload,
+              "has more layers, with the workloads before it, than all together may have",
+              "at most " + std::to_string(kMostLayersInAll) + " layers");
+        }
         problem.workloads.try_emplace(network.name, std::move(network));
       }
       run.workload = workload->second;

@@ -371,6 +371,23 @@ TEST(Refusals, NotOfANameThatIsNoUtf8) {
   EXPECT_NE(result.out.find("\"a\xef\xbf\xbdz\""), std::string::npos) << result.out;
 }
 
+// A decoder of 256 blocks has some 3,000 layers, whatever its width.
+TEST(Refusals, OfMoreLayersThanMemoryHolds) {
+  const TempFolder folder;
+  std::string runs = "workload,device,placement,servers,strategy,local_batch,step_time_s\n";
+  for (int i = 1; i <= 60; ++i) {
+    runs += "llama:layers=256:hidden=" + std::to_string(8 * i) +
+            ":heads=2,t4,4-4,0,ring,1,0.9\nresnet50,t4,1,0,none,32,0.5\n";
+  }
+  const ProcessResult result =
+      Stepcast({"evaluate", "--cluster", "gce-t4", "--runs", folder.Write("deep.csv", runs)});
+  EXPECT_EQ(result.exit_code, 2) << result.out;
+  EXPECT_NE(result.err.find("deep.csv:"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("has more layers, with the workloads before it"), std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("at most 100000 layers"), std::string::npos) << result.err;
+}
+
 TEST(Refusals, OfAMillionColumns) {
   const TempFolder folder;
   std::string header = "workload";
