@@ -371,7 +371,7 @@ TEST(Refusals, NotOfANameThatIsNoUtf8) {
   EXPECT_NE(result.out.find("\"a\xef\xbf\xbdz\""), std::string::npos) << result.out;
 }
 
-// A decoder of 256 blocks has some 3,000 layers, whatever its width.
+// A decoder of 256 blocks has some 6,000 layers, whatever its width.
 TEST(Refusals, OfMoreLayersThanMemoryHolds) {
   const TempFolder folder;
   std::string runs = "workload,device,placement,servers,strategy,local_batch,step_time_s\n";
