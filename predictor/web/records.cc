@@ -47,7 +47,7 @@ constexpr auto MembersOf(const ParameterEstimate*) {
   using R = ParameterEstimate;
   return List(&R::scope, &R::name, &R::unit, &R::value, &R::log_sd, &R::low, &R::high,
               &R::prior_value, &R::prior_log_sd, &R::prior_source, &R::decided_by, &R::runs,
-              &R::runs_nearer);
+              &R::runs_nearer, &R::line);
 }
 constexpr auto MembersOf(const Scatter*) { return List(&Scatter::compute, &Scatter::sync); }
 constexpr auto MembersOf(const CalibratedRange::BatchRange*) {
