@@ -58,7 +58,8 @@ po::options_description DiagnoseOptions() {
       "link-rate", text("RATE"), "what eight carry at once (iperf3 -P 8)")(
       "ping", text("TIME"), "round trip between two nodes, as measured")(
       "lost", text("K/N"), "packets lost between two nodes, of how many: 12/100000")(
-      "parameters", text("N"), "of a network that nobody knows by name; needs --one-worker")(
+      "parameters", text("N"),
+      "of a network that nobody knows by name; needs --one-worker or another part's step")(
       "json", "print one JSON object")("help", "print this text");
   return options;
 }
@@ -195,18 +196,32 @@ Complaint ReadComplaint(const Arguments& args, const Target& target) {
   return complaint;
 }
 
-// A network of which nothing but its size is known.
+bool HasPart(const Arguments& args) { return args.Has(kOneWorker) || args.Has(kOneNode); }
+bool HasDevice(const Arguments& args) {
+  return args.Has("device") || args.Has("cluster") || args.Has("profile");
+}
+
+// How long a job computes a device tells, of a network that is known by name, or the step of a part
+// of it. `has_part`: there is, or may be, one.
+void RequireCompute(const Arguments& args, bool has_part) {
+  const bool is_named = !args.Has("parameters");
+  if (has_part || (is_named && HasDevice(args))) return;
+  throw InputError(OptionPlace(kOneWorker), "",
+                   fmt::format("is required{}, or --one-node, or --also of fewer workers{}",
+                               is_named ? "" : " with --parameters",
+                               is_named ? ", or --device, --cluster or --profile" : ""),
+                   "a step's time: nothing else tells how long it computes");
+}
+
+// The network may be one of which nothing but its size is known.
 Target ReadComplainant(const Arguments& args) {
-  const bool measured = args.Has(kOneWorker) || args.Has(kOneNode);
-  if (!args.Has("parameters")) return ReadTarget(args, "", !measured);
-  if (args.Has("workload")) {
+  if (args.Has("parameters") && args.Has("workload")) {
     throw InputError(OptionPlace("parameters"), "", "says the same as --workload",
                      "one of the two");
   }
-  if (!measured) {
-    throw InputError(OptionPlace(kOneWorker), "", "is required with --parameters, or --one-node",
-                     "a step's time: nothing else tells how long such a network computes");
-  }
+  const bool may_have_part = HasPart(args) || args.Has("also");
+  RequireCompute(args, may_have_part);
+  if (!args.Has("parameters")) return ReadTarget(args, "", !may_have_part);
   Target target = ReadTarget(args, "resnet50", false);
   const std::int64_t parameters =
       ParseLongInteger(args.Text("parameters"), OptionPlace("parameters"), 1, kMostParameters);
@@ -388,7 +403,7 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
         "Says why a measured step is longer than it should be: which single cause explains it\n"
         "best and how sure that is, what would help and by how much, and which measurement\n"
         "would tell most next. Whatever else was measured makes it surer; how long it computes\n"
-        "is told by --device, --cluster, --one-worker or --one-node.",
+        "is told by --device, --cluster, --one-worker, --one-node or --also of fewer workers.",
         options,
         "  stepcast diagnose --workload resnet50 --device v100 --local-batch 64 --placement 4-4 "
         "--bandwidth \"10 Gbit/s\" --measured \"300 samples/s\" --one-node \"608 samples/s\"\n"
@@ -398,6 +413,11 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
   }
   const Target target = ReadComplainant(args);
   const Complaint complaint = ReadComplaint(args, target);
+  const bool has_smaller =
+      std::any_of(complaint.known.begin(), complaint.known.end(), [&](const Measurement& known) {
+        return known.what == Measured::kStep && known.plan.workers() < complaint.plan.workers();
+      });
+  RequireCompute(args, HasPart(args) || has_smaller);
   const Diagnosis diagnosis = Diagnose(target.MakePredictor(), complaint);
   if (args.Has("json")) {
     PrintJson(DiagnosisJson(diagnosis, complaint.plan, target));

@@ -206,7 +206,8 @@ TEST(DiagnoseCli, StepsAreToldAsBarsTellThem) {
 
 TEST(DiagnoseCli, RefusesWhatTellsNothing) {
   ExpectError(kKnown, {"--measured", "is required"});
-  ExpectError(kJob + Words{"--measured", "1 s"}, {"--cluster", "is required, or --device"});
+  ExpectError(kJob + Words{"--measured", "1 s"},
+              {"--one-worker", "is required, or --one-node", "or --device, --cluster"});
   ExpectError(kKnown + Words{"--measured", "0 s"}, {"--measured", "is no time"});
   ExpectError(kKnown + Words{"--measured", "5"}, {"--measured", "has no unit"});
   ExpectError(kKnown + Words{"--measured", "fast samples/s"}, {"--measured"});
@@ -222,6 +223,19 @@ TEST(DiagnoseCli, RefusesWhatTellsNothing) {
   ExpectError({"diagnose", "--workload", "resnet50", "--device", "t4", "--local-batch", "32",
                "--measured", "1 s", "--one-node", "1 s"},
               {"--one-node", "says nothing beside this plan"});
+}
+
+// Any step of fewer workers tells how long a job computes; one of as many does not.
+TEST(DiagnoseCli, AnyPartTellsHowLongItComputes) {
+  const Words job = {"--local-batch", "4", "--workers", "2", "--measured", "2 s"};
+  for (const Words& network : {Words{"diagnose", "--parameters", "22000000"},
+                               Words{"diagnose", "--workload", "alexnet"}}) {
+    const Words asked = network + job;
+    ExpectError(asked, {"--one-worker", "is required", "--also of fewer workers"});
+    ExpectError(asked + Words{"--also", "accumulation=4: 3 s"}, {"--one-worker", "is required"});
+    const Json also = JsonOf(asked + Words{"--also", "placement=1: 1.64 s"});
+    EXPECT_EQ(also.at("causes"), JsonOf(asked + Words{"--one-worker", "1.64 s"}).at("causes"));
+  }
 }
 
 }  // namespace
