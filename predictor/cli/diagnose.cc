@@ -261,6 +261,7 @@ Json DiagnosisJson(const Diagnosis& d, const Plan& plan, const Target& target) {
                 {"probability", cause.probability},
                 {"text", CauseText(cause)},
                 {"step_time_s", cause.step.in(kSeconds)},
+                {"added_s", cause.added.in(kSeconds)},
                 {"surprise", cause.surprise}};
     if (!cause.size.unit.empty() || cause.size.high > cause.size.low) {
       one["size"] = {{"value", cause.size.value},

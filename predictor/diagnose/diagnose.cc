@@ -393,6 +393,9 @@ class Doctor {
       explained.cause = cause;
       explained.probability = one.probability;
       explained.step = Seconds(std::exp(forecast.log_value));
+      explained.added =
+          explained.step -
+          Seconds(std::exp(model_.Of(row, Hypothesis(), 1, point.fit.theta).log_value));
       explained.parts = forecast.parts;
       explained.surprise = SurpriseOf(row, one);
       Weighed sized = one;
@@ -405,17 +408,39 @@ class Doctor {
     std::stable_sort(
         diagnosis->causes.begin(), diagnosis->causes.end(),
         [](const ExplainedBy& a, const ExplainedBy& b) { return a.probability > b.probability; });
-    // What is likelier wrong than not, and too long besides, has something wrong with it, though
-    // each cause alone be less likely than none.
-    const ExplainedBy& front = diagnosis->causes.front();
-    if (front.cause == Cause::kNothing && front.probability < 0.5 &&
-        diagnosis->measured > diagnosis->high) {
-      std::iter_swap(diagnosis->causes.begin(), diagnosis->causes.begin() + 1);
-    }
-    first_ = &*std::find_if(all_.begin(), all_.end(), [&](const Weighed& one) {
-      return one.hypothesis.cause == diagnosis->causes.front().cause;
-    });
+    SetFirst(diagnosis);
+    first_ = &LikeliestFormOf(diagnosis->causes.front().cause);
     diagnosis->binding = BindingOf(diagnosis->causes.front().parts);
+  }
+
+  // Which cause is named, where that is not the likeliest.
+  static void SetFirst(Diagnosis* diagnosis) {
+    std::vector<ExplainedBy>& causes = diagnosis->causes;
+    auto named = causes.begin();
+    if (diagnosis->measured <= diagnosis->expected) {
+      // Each makes a step longer than it should be, and this one is not.
+      named = std::find_if(causes.begin(), causes.end(),
+                           [](const ExplainedBy& one) { return one.cause == Cause::kNothing; });
+    } else if (diagnosis->is_long() && named->cause == Cause::kNothing &&
+               named->probability < 0.5) {
+      // What is likelier wrong than not has something wrong with it, though each cause alone be
+      // less likely than none.
+      named = std::find_if(causes.begin() + 1, causes.end(),
+                           [&](const ExplainedBy& one) { return AddsMost(one, *diagnosis); });
+    }
+    if (named != causes.end()) std::rotate(causes.begin(), named, named + 1);
+  }
+
+  // Whether at least half of what the step is too long by is the cause's own, in logarithms. The rest
+  // would be there without it: parameters that are not as they are believed.
+  static bool AddsMost(const ExplainedBy& one, const Diagnosis& diagnosis) {
+    return std::log(one.step / (one.step - one.added)) >=
+           0.5 * std::log(diagnosis.measured / diagnosis.expected);
+  }
+
+  const Weighed& LikeliestFormOf(Cause cause) const {
+    return *std::find_if(all_.begin(), all_.end(),
+                         [&](const Weighed& one) { return one.hypothesis.cause == cause; });
   }
 
   // How far a measurement is from what the hypothesis makes of it where it is likeliest, in
@@ -546,9 +571,7 @@ class Doctor {
       NextMeasurement next{candidate.measurement, candidate.text, candidate.command, bits, {}};
       for (const ExplainedBy& explained : diagnosis->causes) {
         if (explained.probability < kWorthForecasting) continue;
-        const Weighed& one = *std::find_if(all_.begin(), all_.end(), [&](const Weighed& weighed) {
-          return weighed.hypothesis.cause == explained.cause;
-        });
+        const Weighed& one = LikeliestFormOf(explained.cause);
         const Weighed::Point& best = one.likeliest();
         const Forecast forecast =
             model_.Of(candidate.measurement, one.hypothesis, std::exp(best.log_x), best.fit.theta);

@@ -43,7 +43,9 @@
 // Note that probabilities sum to one; that no cause is likelier for being listed twice; that a
 // measurement that every hypothesis forecasts alike changes none of them; that a step as the model
 // expects it speaks for nothing; that one longer than its interval has nothing wrong with it only
-// where that is likelier than all causes together; and that one shorter has no cause at all.
+// where that is likelier than all causes together, or where none of these adds at least half of
+// what it is longer by; that one no longer than expected has no cause named, and that one shorter
+// than its interval has none at all.
 //
 // What was measured can contradict itself, by a slip in what was typed in: then no cause meets all
 // of it, and the likeliest is only the one that gives way most easily. A figure is at odds where
@@ -55,6 +57,7 @@
 #ifndef STEPCAST_PREDICTOR_DIAGNOSE_DIAGNOSE_H_
 #define STEPCAST_PREDICTOR_DIAGNOSE_DIAGNOSE_H_
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -142,6 +145,7 @@ struct ExplainedBy {
   double probability = 0;
   CauseSize size;          // empty text for nothing
   Duration<> step;         // as the model has it with this cause
+  Duration<> added;        // what of it would not be there without the cause, all else alike
   StepTime<double> parts;  // of that step
   double surprise = 0;     // ln(measured / step) in standard deviations
 };
@@ -176,15 +180,17 @@ struct Diagnosis {
   // Whether it is shorter than the interval: every cause makes a step longer, so none is left but
   // that nothing is wrong.
   bool is_short() const { return measured < low; }
+  bool is_long() const { return measured > high; }
   // Whether the first cause comes within three standard deviations of a step to what was measured.
-  bool is_explained() const { return causes.front().surprise <= kMostSurprise; }
+  bool is_explained() const { return std::abs(causes.front().surprise) <= kMostSurprise; }
   // In words, what does not go with the rest of what was measured, whatever is wrong: of two that
   // contradict each other both, of more those of which one is enough. Empty where a cause meets
   // all, or where nothing but a second one is missing. Where it is not, there are no remedies.
   std::vector<std::string> at_odds;
   std::string contradiction;  // the same as a clause
-  // The likeliest first; those that cannot apply are left out. Nothing is not first where the step
-  // is longer than its interval and something is likelier wrong than not.
+  // The likeliest first; those that cannot apply are left out. Nothing is first where the step is no
+  // longer than expected, and is not where it is longer than its interval, something is likelier
+  // wrong than not, and one of the causes adds most of what it is longer by.
   std::vector<ExplainedBy> causes;
   Binding binding;               // of the step under the first of them
   std::vector<Remedy> remedies;  // what brings most first; under the first cause

@@ -175,7 +175,7 @@ std::string VerdictOf(const Diagnosis& diagnosis) {
   }
   const ExplainedBy& first = diagnosis.causes.front();
   const bool nothing = first.cause == Cause::kNothing;
-  if (!diagnosis.is_explained()) {
+  if (!diagnosis.is_explained() && first.surprise > 0) {
     return fmt::format(
         "no single cause explains it: the likeliest, {}, gives {}, {} standard deviations of a "
         "step away; {}look for a second one, or for a slip in what was typed in",
@@ -187,9 +187,24 @@ std::string VerdictOf(const Diagnosis& diagnosis) {
     return fmt::format("no single cause meets all that was measured: {}; look at what was typed in",
                        diagnosis.contradiction);
   }
+  if (!diagnosis.is_explained()) {
+    return fmt::format(
+        "the step is shorter than all else lets expect, {}, by {} standard deviations of a step: "
+        "look at what was typed in",
+        FormatDuration(first.step), FormatNumber(-first.surprise));
+  }
   const std::string sure = FormatPercent(first.probability);
   if (nothing) {
     const std::string pace = first.size.text.empty() ? "" : ", and " + first.size.text;
+    if (diagnosis.is_long()) {
+      return fmt::format(
+          "that nothing is wrong is likeliest ({} sure), though the step is longer than its 90 % "
+          "interval{}",
+          sure, pace);
+    }
+    if (first.probability < 0.5) {
+      return fmt::format("nothing slows it: the step is no longer than it should be{}", pace);
+    }
     return fmt::format("nothing is wrong with it ({} sure): the step is as it should be{}", sure,
                        pace);
   }

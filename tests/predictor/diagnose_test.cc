@@ -224,6 +224,12 @@ TEST(Diagnose, SaysWhereNothingIsWrong) {
   EXPECT_GE(score.first[kRounds], 90);
 }
 
+// Whether half of what a step is too long by is the cause's own.
+bool AddsMost(const ExplainedBy& one, const Diagnosis& diagnosis) {
+  return std::log(one.step / (one.step - one.added)) >=
+         0.5 * std::log(diagnosis.measured / diagnosis.expected);
+}
+
 // A step that is too long has a cause, though each be less likely than none; one that is as it
 // should be has none.
 TEST(Diagnose, WhatIsLikelierWrongThanNotHasACause) {
@@ -245,14 +251,54 @@ TEST(Diagnose, WhatIsLikelierWrongThanNotHasACause) {
         diagnosis.causes.begin(), diagnosis.causes.end(),
         [](const auto& a, const auto& b) { return a.probability < b.probability; });
     const bool too_long = complaint.step > diagnosis.high && nothing->probability < 0.5;
-    outweighed += too_long && likeliest == nothing ? 1 : 0;
-    EXPECT_EQ(nothing == diagnosis.causes.begin(), likeliest == nothing && !too_long) << times;
-    const bool is_nothing = VerdictOf(diagnosis).find("nothing is wrong") != std::string::npos;
+    const bool adds_most =
+        std::any_of(diagnosis.causes.begin(), diagnosis.causes.end(),
+                    [&](const ExplainedBy& one) { return AddsMost(one, diagnosis); });
+    outweighed += too_long && adds_most && likeliest == nothing ? 1 : 0;
+    EXPECT_EQ(
+        nothing == diagnosis.causes.begin(),
+        complaint.step <= diagnosis.expected || (likeliest == nothing && !(too_long && adds_most)))
+        << times;
+    const std::string verdict = VerdictOf(diagnosis);
+    const bool is_nothing = verdict.find("nothing is wrong with it") != std::string::npos;
     EXPECT_FALSE(too_long && is_nothing) << times;
-    const bool says_why = VerdictOf(diagnosis).find("; that all is well, ") != std::string::npos;
-    EXPECT_EQ(says_why, too_long && likeliest == nothing) << VerdictOf(diagnosis);
+    EXPECT_EQ(verdict.find("as it should be") != std::string::npos && diagnosis.is_long(), false);
+    const bool says_why = verdict.find("; that all is well, ") != std::string::npos;
+    EXPECT_EQ(says_why, too_long && adds_most && likeliest == nothing) << verdict;
   }
   EXPECT_GT(outweighed, 0);
+}
+
+// A cause that the step needs is what it adds, and one that changes nothing is not named instead of
+// nothing, nor any where the step is no longer than it should be.
+TEST(Diagnose, ACauseThatIsNamedAddsWhatTheStepIsTooLongBy) {
+  const Predictor predictor(Cluster(), *FindWorkload("alexnet"), std::nullopt);
+  Complaint complaint;
+  complaint.plan.local_batch = 32;
+  for (const Placement& placement : {Placement{4}, Placement{1, 1, 1, 1}, Placement{4, 4}}) {
+    complaint.plan.placement = placement;
+    complaint.known = {Measurement::Step(AloneOf(complaint.plan), Seconds(0.12))};
+    int named = 0;
+    for (double step = 0.1; step < 20; step *= 1.2) {
+      complaint.step = Seconds(step);
+      const Diagnosis diagnosis = Diagnose(predictor, complaint);
+      const ExplainedBy& first = diagnosis.causes.front();
+      for (const ExplainedBy& one : diagnosis.causes) {
+        EXPECT_GE(one.added.si(), -1e-9);
+        EXPECT_LE(one.added, one.step);
+        if (one.cause == Cause::kNothing) EXPECT_EQ(one.added.si(), 0);
+      }
+      if (first.cause == Cause::kNothing) continue;
+      ++named;
+      EXPECT_GT(complaint.step, diagnosis.expected);
+      const bool outweighed = std::any_of(
+          diagnosis.causes.begin(), diagnosis.causes.end(), [&](const ExplainedBy& one) {
+            return one.cause == Cause::kNothing && one.probability > first.probability;
+          });
+      EXPECT_TRUE(!outweighed || AddsMost(first, diagnosis)) << VerdictOf(diagnosis);
+    }
+    EXPECT_GT(named, 0);
+  }
 }
 
 // A slip in what was typed in leaves no cause, and then none is named.

@@ -103,7 +103,7 @@ TEST(Errors, NameKeyValueAndWhatIsAllowed) {
        "local_batch", "is required"},
       {"/v1/predict", R"({"cluster":"gce-t4","workload":"x","local_batch":8})", 422, "workload",
        "'x' is not a known workload; allowed: alexnet"},
-      {"/v1/predict", R"({"cluster":"gce-t4","workload":"net (bf16)","local_batch":8})", 422,
+      {"/v1/predict", R"x({"cluster":"gce-t4","workload":"net (bf16)","local_batch":8})x", 422,
        "workload", "'net (bf16)' ends like net trained in a way of its own"},
       {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_bach":8})", 422,
        "local_bach",
@@ -147,17 +147,17 @@ TEST(Errors, NameKeyValueAndWhatIsAllowed) {
       {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_batch":null})", 422,
        "local_batch", "is null; allowed: a number"},
       {"/v1/reload", "{}", 400, nullptr, "takes no body"},
-};
-for (const auto& c : cases) {
-  const Reply reply = test.Post(c.path, c.body);
-  EXPECT_EQ(reply.status, c.status) << c.body << reply.body;
-  EXPECT_STREQ(reply.content_type, "application/problem+json");
-  const TestJson json = TestJson::parse(reply.body, nullptr, false);
-  ASSERT_TRUE(json.is_object()) << reply.body;
-  EXPECT_EQ(json["status"], c.status);
-  EXPECT_NE(json["detail"].get<std::string>().find(c.fragment), std::string::npos) << json;
-  EXPECT_EQ(json.value("key", ""), c.key == nullptr ? "" : c.key) << json;
-}
+  };
+  for (const auto& c : cases) {
+    const Reply reply = test.Post(c.path, c.body);
+    EXPECT_EQ(reply.status, c.status) << c.body << reply.body;
+    EXPECT_STREQ(reply.content_type, "application/problem+json");
+    const TestJson json = TestJson::parse(reply.body, nullptr, false);
+    ASSERT_TRUE(json.is_object()) << reply.body;
+    EXPECT_EQ(json["status"], c.status);
+    EXPECT_NE(json["detail"].get<std::string>().find(c.fragment), std::string::npos) << json;
+    EXPECT_EQ(json.value("key", ""), c.key == nullptr ? "" : c.key) << json;
+  }
 }
 
 // Every key of a plan with values of other kinds than its own: those of no number where it is one,
