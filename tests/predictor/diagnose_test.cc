@@ -286,7 +286,9 @@ TEST(Diagnose, ACauseThatIsNamedAddsWhatTheStepIsTooLongBy) {
       for (const ExplainedBy& one : diagnosis.causes) {
         EXPECT_GE(one.added.si(), -1e-9);
         EXPECT_LE(one.added, one.step);
-        if (one.cause == Cause::kNothing) EXPECT_EQ(one.added.si(), 0);
+        if (one.cause == Cause::kNothing) {
+          EXPECT_EQ(one.added.si(), 0);
+        }
       }
       if (first.cause == Cause::kNothing) continue;
       ++named;
