@@ -431,8 +431,8 @@ class Doctor {
     if (named != causes.end()) std::rotate(causes.begin(), named, named + 1);
   }
 
-  // Whether at least half of what the step is too long by is the cause's own, in logarithms. The rest
-  // would be there without it: parameters that are not as they are believed.
+  // Whether at least half of what the step is too long by is the cause's own, in logarithms. The
+  // rest would be there without it: parameters that are not as they are believed.
   static bool AddsMost(const ExplainedBy& one, const Diagnosis& diagnosis) {
     return std::log(one.step / (one.step - one.added)) >=
            0.5 * std::log(diagnosis.measured / diagnosis.expected);

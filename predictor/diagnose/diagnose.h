@@ -188,8 +188,8 @@ struct Diagnosis {
   // all, or where nothing but a second one is missing. Where it is not, there are no remedies.
   std::vector<std::string> at_odds;
   std::string contradiction;  // the same as a clause
-  // The likeliest first; those that cannot apply are left out. Nothing is first where the step is no
-  // longer than expected, and is not where it is longer than its interval, something is likelier
+  // The likeliest first; those that cannot apply are left out. Nothing is first where the step is
+  // no longer than expected, and is not where it is longer than its interval, something is likelier
   // wrong than not, and one of the causes adds most of what it is longer by.
   std::vector<ExplainedBy> causes;
   Binding binding;               // of the step under the first of them

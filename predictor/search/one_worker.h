@@ -19,8 +19,8 @@ inline Plan OneWorkerOf(const Plan& plan) {
 }
 
 // What workers of a plan do by themselves, each at full speed with the samples that it takes in the
-// plan, be they those of its slow nodes. Where each exchanges nothing, no plan of them all does more
-// than they together.
+// plan, be they those of its slow nodes. Where each exchanges nothing, no plan of them all does
+// more than they together.
 class RatesAlone {
  public:
   // `one` is one worker of `plan`, at the local batch.

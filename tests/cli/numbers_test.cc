@@ -817,7 +817,8 @@ NumberTable OfDiagnosis(const Diagnosis& d, const Plan& plan) {
     AddUnder(at,
              {{"/probability", cause.probability},
               {"/step_time_s", cause.step.in(kSeconds)},
-              {"/surprise", cause.surprise}},
+              {"/surprise", cause.surprise},
+              {"/added_s", cause.added.in(kSeconds)}},
              &table);
     if (cause.size.unit.empty() && cause.size.high <= cause.size.low) continue;
     AddUnder(at + "/size",
