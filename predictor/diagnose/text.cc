@@ -203,7 +203,12 @@ std::string VerdictOf(const Diagnosis& diagnosis) {
           sure, pace);
     }
     if (first.probability < 0.5) {
-      return fmt::format("nothing slows it: the step is no longer than it should be{}", pace);
+      return diagnosis.measured <= diagnosis.expected
+                 ? fmt::format("nothing slows it: the step is no longer than it should be{}", pace)
+                 : fmt::format(
+                       "that nothing is wrong is likeliest ({} sure): the step is within its 90 % "
+                       "interval{}",
+                       sure, pace);
     }
     return fmt::format("nothing is wrong with it ({} sure): the step is as it should be{}", sure,
                        pace);

@@ -303,6 +303,30 @@ TEST(Diagnose, ACauseThatIsNamedAddsWhatTheStepIsTooLongBy) {
   }
 }
 
+// Where nothing is likeliest the verdict says how sure that is, unless the step is no longer than
+// it should be; and nothing of a step that is too long is as it should be.
+TEST(Diagnose, AVerdictOfNothingSaysHowLongTheStepIs) {
+  Diagnosis diagnosis;
+  diagnosis.low = Seconds(0.05);
+  diagnosis.expected = Seconds(0.16);
+  diagnosis.high = Seconds(0.5);
+  diagnosis.causes.resize(1);
+  diagnosis.causes[0].cause = Cause::kNothing;
+  const auto verdict = [&](double measured, double probability) {
+    diagnosis.measured = Seconds(measured);
+    diagnosis.causes[0].probability = probability;
+    return VerdictOf(diagnosis);
+  };
+  EXPECT_EQ(verdict(0.16, 0.3), "nothing slows it: the step is no longer than it should be");
+  EXPECT_EQ(verdict(0.18, 0.3),
+            "that nothing is wrong is likeliest (30 % sure): the step is within its 90 % interval");
+  EXPECT_EQ(verdict(0.18, 0.6),
+            "nothing is wrong with it (60 % sure): the step is as it should be");
+  EXPECT_EQ(verdict(0.6, 0.6),
+            "that nothing is wrong is likeliest (60 % sure), though the step is longer than its 90 "
+            "% interval");
+}
+
 // A slip in what was typed in leaves no cause, and then none is named.
 TEST(Diagnose, NamesWhatIsAtOdds) {
   const std::vector<Device> sheets = ReadDevices(STEPCAST_SOURCE_DIR "/data/machines/gpus.yaml");
