@@ -131,9 +131,12 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
                        "fp32, tf32, fp16, bf16, or a device with fp8, like h100");
     }
   }
-  const AttentionLayers attention = CountAttentionLayers(workload_);
-  attention_layers_ = attention.all;
-  fusable_layers_ = attention.fusable;
+  if (workload_.attention == AttentionForm::kFused ||
+      workload_.recompute == Recompute::kSelective) {
+    const AttentionLayers attention = CountAttentionLayers(workload_);
+    attention_layers_ = attention.all;
+    fusable_layers_ = attention.fusable;
+  }
   recomputes_nothing_ = workload_.recompute == Recompute::kFull && !HasBlocks(workload_);
   if (cluster_.calibration) {
     calibrated_batches_ = cluster_.calibration->range.BatchesOf(belief_->scope());
