@@ -117,30 +117,33 @@ std::optional<std::string> FewestThatFit(const Target& target, const Plan& plan,
   constexpr unsigned kShard = 2;
   constexpr int kOthers = 2;
   const int most = kOthers + static_cast<int>(trainings.size());
+  // Their options; none where no plan fits with them.
+  const auto fitting_with = [&](unsigned some) {
+    std::vector<std::string> options;
+    RecommendOptions tried = search;
+    if ((some & kBatch) != 0) {
+      tried.local_batches = {1};
+      options.emplace_back("a smaller --try-local-batch");
+    }
+    Workload workload = target.workload;
+    for (std::size_t i = 0; i < trainings.size(); ++i) {
+      if ((some >> (kOthers + i) & 1U) == 0) continue;
+      trainings[i].set(&workload);
+      options.emplace_back(trainings[i].option);
+    }
+    const FittingSearch fitting(target, workload, plan);
+    if ((some & kShard) == 0) return fitting.Finds(tried) ? options : std::vector<std::string>();
+    const std::optional<std::string> shard = fitting.LeastShard(tried);
+    if (!shard) return std::vector<std::string>();
+    options.push_back(*shard);
+    return options;
+  };
   for (int size = 1; size <= most; ++size) {
     std::vector<std::string> alone;
     for (unsigned some = 1; some < 1U << most; ++some) {
       if (std::popcount(some) != size) continue;
-      std::vector<std::string> options;
-      RecommendOptions tried = search;
-      if ((some & kBatch) != 0) {
-        tried.local_batches = {1};
-        options.emplace_back("a smaller --try-local-batch");
-      }
-      Workload workload = target.workload;
-      for (std::size_t i = 0; i < trainings.size(); ++i) {
-        if ((some >> (kOthers + i) & 1U) == 0) continue;
-        trainings[i].set(&workload);
-        options.emplace_back(trainings[i].option);
-      }
-      const FittingSearch fitting(target, workload, plan);
-      if ((some & kShard) != 0) {
-        const std::optional<std::string> shard = fitting.LeastShard(tried);
-        if (!shard) continue;
-        options.push_back(*shard);
-      } else if (!fitting.Finds(tried)) {
-        continue;
-      }
+      const std::vector<std::string> options = fitting_with(some);
+      if (options.empty()) continue;
       if (size > 1) return ListedNames(options) + " together";
       alone.push_back(options.front());
     }
