@@ -5,11 +5,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "calibrate/online/fleet.h"
 #include "calibrate/online/online_calibration.h"
 #include "data/io/online_record.h"
 #include "tests/calibrate/synthetic_runs.h"
@@ -91,6 +94,41 @@ void LearntCluster(benchmark::State& state) {
   while (state.KeepRunning()) benchmark::DoNotOptimize(job.cluster());
 }
 BENCHMARK(LearntCluster)->Unit(benchmark::kMillisecond);
+
+// A network of its own name, by its number.
+Workload NetworkOf(std::int64_t number) {
+  Workload workload = *FindWorkload("resnet50");
+  workload.name += "_" + std::to_string(number);
+  return workload;
+}
+
+// A job of a new workload is added and learns its first step, where so many workloads have taught
+// and one more job has learnt a row since the last was added.
+void FirstStep(benchmark::State& state) {
+  static const std::vector<Row> rows = Rows("resnet50", Strategy::kAllreduce, kRows);
+  static std::map<std::int64_t, Fleet> fleets;  // by their workloads
+  std::size_t next = 0;
+  const auto observe = [&](OnlineCalibration* job) {
+    const Row& row = rows[next++ % rows.size()];
+    job->Observe(row.plan, row.step_time);
+  };
+  const auto [entry, is_new] = fleets.try_emplace(state.range(0), SyntheticCluster());
+  Fleet& fleet = entry->second;
+  for (std::int64_t i = 0; is_new && i < state.range(0); ++i) {
+    const std::string job = std::to_string(i);
+    const auto added = fleet.Add(job, NetworkOf(i), T4());
+    for (int row = 0; row < 4; ++row) observe(added.get());
+    if (i > 0) fleet.End(job);
+  }
+  const auto running = fleet.Job("0");
+  const Workload workload = NetworkOf(state.range(0));
+  while (state.KeepRunning()) {
+    observe(running.get());
+    observe(fleet.Add("new", workload, T4()).get());
+    fleet.Remove("new");
+  }
+}
+BENCHMARK(FirstStep)->Arg(1)->Arg(300)->Unit(benchmark::kMillisecond);
 
 void ExportAndImport(benchmark::State& state) {
   OnlineCalibration job = After("resnet50", Rows("resnet50", Strategy::kAllreduce, kRows));
