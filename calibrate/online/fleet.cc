@@ -40,6 +40,9 @@ struct Lesson {
   }
 };
 
+// Information that is none: a value known to a factor of e^1000.
+constexpr double kNothing = 1e-6;
+
 bool IsOfCluster(Eigen::Index position) {
   return position < Belief::kWorkloadOffset || position >= Belief::kHostOffset;
 }
@@ -105,7 +108,6 @@ struct Likeliest {
   Eigen::MatrixXd root;
 
   explicit Likeliest(const Lesson& lesson) {
-    constexpr double kNothing = 1e-6;  // known to a factor of e^1000
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(lesson.information);
     const Eigen::VectorXd values =
         solver.eigenvalues().unaryExpr([](double v) { return v > kNothing ? v : 0; });
@@ -128,17 +130,29 @@ Lesson Widened(const Lesson& lesson, const Eigen::MatrixXd& covariance) {
   return widened;
 }
 
-// How much less likely, in ln, two lessons are of one job than each of its own.
-double Disagreement(const Lesson& one, const Lesson& other) {
-  Lesson both = one;
-  both.Add(other);
-  const Eigen::VectorXd together = Likeliest(both).mean;
-  double sum = 0;
-  for (const Lesson* of : {&one, &other}) {
-    const Eigen::VectorXd apart = together - Likeliest(*of).mean;
-    sum += 0.5 * apart.dot(of->information * apart);
+// How much likelier, in ln, two lessons are of a cluster that has changed between them, by U z of a
+// standard normal z for either, than of one that is the same:
+//
+//   g' (I / 2 + U' P U)^-1 g / 2,   P = J_1 (J_1 + J_2)^-1 J_2,   g = U' (J_1 x - e_1)
+//   x = (J_1 + J_2)^-1 (e_1 + e_2)
+double GainOfChange(const Lesson& one, const Lesson& other, const Eigen::MatrixXd& change) {
+  std::vector<Eigen::Index> told;  // positions that either tells of
+  for (Eigen::Index i = 0; i < one.pull.size(); ++i) {
+    if (one.information(i, i) + other.information(i, i) > kNothing) told.push_back(i);
   }
-  return sum;
+  if (told.empty()) return 0;
+  const Eigen::MatrixXd first = one.information(told, told);
+  const Eigen::MatrixXd second = other.information(told, told);
+  const Eigen::MatrixXd u = change(told, Eigen::all);
+  Eigen::MatrixXd both = first + second;
+  both.diagonal().array() += kNothing;  // what neither tells of stays in its place
+  const Eigen::LDLT<Eigen::MatrixXd> solver(both);
+  const Eigen::VectorXd pull = one.pull(told);
+  const Eigen::VectorXd x = solver.solve(pull + other.pull(told));
+  const Eigen::VectorXd g = u.transpose() * (first * x - pull);
+  Eigen::MatrixXd information = (first * u).transpose() * solver.solve(second * u);
+  information.diagonal().array() += 0.5;
+  return 0.5 * g.dot(Eigen::LDLT<Eigen::MatrixXd>(information).solve(g));
 }
 
 // Whether more than a prior told of it before all jobs.
@@ -168,14 +182,25 @@ void Enter(const Lesson& lesson, OnlineState* state) {
   state->folded_b += root.transpose() * (lesson.pull - lesson.information * state->centre);
 }
 
-// How far a change moves the parameters of each level together.
-Eigen::MatrixXd CovarianceOfAnyChange(const OnlineState& state) {
+// How far a change moves the parameters of each level together, a column for each level.
+Eigen::MatrixXd AnyChange(const OnlineState& state) {
   std::vector<std::string_view> names;
   for (Eigen::Index i = 0; i < state.size(); ++i) {
     const bool stated = !(state.root(i, i) > 0);
     names.push_back(stated ? "" : state.start.belief().SpecOf(static_cast<int>(i)).name);
   }
-  return internal::CovarianceOfChange(internal::kAllDrifting, names);
+  return internal::MovesOfChange(internal::kAllDrifting, names);
+}
+
+// Where a level is far likelier to have changed between two lessons than to be the same, nobody
+// knows which of them the next job will find: both tell of it no better than a change leaves it.
+// Whether that is so.
+bool WidenWhereChanged(const Eigen::MatrixXd& change, Lesson* one, Lesson* other) {
+  if (!(GainOfChange(*one, *other, change) > internal::kAlarm)) return false;
+  const Eigen::MatrixXd covariance = change * change.transpose();
+  *one = Widened(*one, covariance);
+  *other = Widened(*other, covariance);
+  return true;
 }
 
 // The reverse: all that was entered.
@@ -186,21 +211,13 @@ Lesson TakeOut(OnlineState* state) {
   return lesson;
 }
 
-// Enters it beside others. Where a level is far likelier to have changed between them than to be
-// the same, nobody knows which of them the next job will find: both tell of it no better than a
-// change leaves it.
+// Enters it beside others.
 void EnterBeside(Lesson lesson, OnlineState* state) {
   state->Rebuild();
-  const Lesson others = LessonOf(*state, false);
-  if (const double apart = Disagreement(lesson, others); apart > internal::kAlarm) {
-    const Eigen::MatrixXd change = CovarianceOfAnyChange(*state);
-    const Lesson wide = Widened(lesson, change);
-    const Lesson wide_others = Widened(others, change);
-    if (apart - Disagreement(wide, wide_others) > internal::kAlarm) {
-      TakeOut(state);
-      Enter(wide_others, state);
-      lesson = wide;
-    }
+  Lesson others = LessonOf(*state, false);
+  if (WidenWhereChanged(AnyChange(*state), &lesson, &others)) {
+    TakeOut(state);
+    Enter(others, state);
   }
   Enter(lesson, state);
   state->Rebuild();
@@ -270,6 +287,27 @@ struct Taught {
   }
 };
 
+// With those that are running, where they have something to tell.
+Taught WithRunning(Taught over, const std::optional<Report>& running) {
+  if (running) over.Take(*running);
+  return over;
+}
+
+// What all jobs of one workload on one device say of the cluster to other workloads.
+struct ClusterLesson {
+  std::optional<Report> running;  // of those that are
+  Lesson lesson;
+  std::int64_t rows;
+  CalibratedRange range;
+
+  ClusterLesson(const OnlineState& all, const std::optional<Report>& of_running)
+      : running(of_running),
+        lesson(Widened(LessonOf(all, true),
+                       VarianceOf(all, Difference::kBetweenWorkloads).asDiagonal())),
+        rows(all.rows),
+        range(all.range) {}
+};
+
 }  // namespace
 
 struct Fleet::State {
@@ -277,21 +315,25 @@ struct Fleet::State {
     std::shared_ptr<OnlineCalibration> job;
     std::string scope;
     mutable std::optional<Report> report = {};  // as it was told last
-    mutable int reported_rows = 0;
-
-    // nullptr where it has nothing to tell.
-    const Report* Tell(const Taught& taught) const {
-      const OnlineState& state = *job->state_;
-      if (state.rows == 0) return nullptr;
-      if (!report || reported_rows != job->rows()) {
-        report.emplace(state, taught.state, scope);
-        reported_rows = job->rows();
-      }
-      return &*report;
-    }
+    mutable std::int64_t reported_revision = 0;
   };
 
   explicit State(Cluster of) : cluster(std::move(of)) {}
+
+  // nullptr where it has nothing to tell.
+  const Report* Tell(const Running& of) const {
+    const auto& state = *of.job->state_;
+    if (of.reported_revision != state.revision) {
+      lessons.erase(of.scope);
+      of.report.reset();
+      if (state.rows > 0) of.report.emplace(state, taught.at(of.scope).state, of.scope);
+      of.reported_revision = state.revision;
+    }
+    return of.report ? &*of.report : nullptr;
+  }
+
+  // Brings `lessons` up to what the jobs have learnt.
+  void Gather() const;
 
   std::map<std::string, Running>::iterator Find(const std::string& job) {
     const auto found = running.find(job);
@@ -305,6 +347,7 @@ struct Fleet::State {
   void Erase(std::map<std::string, Running>::iterator job) {
     const std::string scope = job->second.scope;
     running.erase(job);
+    lessons.erase(scope);
     const bool runs = std::any_of(running.begin(), running.end(),
                                   [&](const auto& other) { return other.second.scope == scope; });
     const OnlineState& told = taught.at(scope).state;
@@ -326,6 +369,9 @@ struct Fleet::State {
   Cluster cluster;
   std::map<std::string, Running> running;
   std::map<std::string, Taught> taught;  // of all jobs that ever ran, by scope
+  // Of workloads of which rows have told, by scope; none where jobs have learnt since. All follows
+  // from the above.
+  mutable std::map<std::string, ClusterLesson> lessons;
 };
 
 Taught Fleet::State::TaughtOf(const Workload& workload, const std::optional<Device>& facts,
@@ -345,31 +391,47 @@ Taught Fleet::State::TaughtOf(const Workload& workload, const std::optional<Devi
 Cluster Fleet::State::StartOf(const Taught& own) const {
   Cluster start = ParametersFor(own);
   DataSize<> least = own.state.LeastActivations();
+  const std::string scope = own.scope();
   for (const auto& [name, job] : running) {
-    if (job.scope == own.scope()) least = Max(least, job.job->state_->LeastActivations());
+    if (job.scope == scope) least = Max(least, job.job->state_->LeastActivations());
   }
-  if (least.si() > 0) start.out_of_memory[own.scope()] = least;
+  if (least.si() > 0) start.out_of_memory[scope] = least;
   return start;
 }
 
-Cluster Fleet::State::ParametersFor(const Taught& own) const {
-  std::map<std::string, Taught> all = taught;
-  std::map<std::string, Report> reports;
+void Fleet::State::Gather() const {
+  for (const auto& [name, job] : running) Tell(job);
+  std::map<std::string, std::optional<Report>> reports;
   for (const auto& [name, job] : running) {
-    const Report* report = job.Tell(all.at(job.scope));
-    if (report == nullptr) continue;
-    const auto [of, first] = reports.try_emplace(job.scope, *report);
-    if (!first) of->second.Add(*report);
+    const Report* report = Tell(job);
+    if (report == nullptr || lessons.count(job.scope) > 0) continue;
+    std::optional<Report>& of_all = reports[job.scope];
+    if (of_all) {
+      of_all->Add(*report);
+    } else {
+      of_all = *report;
+    }
   }
-  for (const auto& [scope, report] : reports) all.at(scope).Take(report);
+  for (const auto& [scope, of] : taught) {
+    const bool told = of.state.rows > 0 || reports.count(scope) > 0;
+    if (!told || lessons.count(scope) > 0) continue;
+    const std::optional<Report>& of_running = reports[scope];
+    lessons.try_emplace(scope, WithRunning(of, of_running).state, of_running);
+  }
+}
+
+Cluster Fleet::State::ParametersFor(const Taught& own) const {
+  Gather();
   std::int64_t rows = 0;
-  for (const auto& [scope, of] : all) rows += of.state.rows;
+  for (const auto& [scope, of] : lessons) rows += of.rows;
   if (rows == 0) return cluster;
   rows = std::min(rows, kMostObservedRows);
 
   // The cluster, as other workloads know it.
-  const auto same = all.find(own.scope());
-  OnlineState start = same != all.end() ? same->second.state : own.state;
+  const std::string own_scope = own.scope();
+  const auto same = lessons.find(own_scope);
+  OnlineState start =
+      WithRunning(own, same != lessons.end() ? same->second.running : std::nullopt).state;
   const bool known = start.rows > 0;
   const Lesson lesson = TakeOut(&start);
   for (Eigen::Index i = 0; i < Belief::kWorkloadOffset; ++i) {
@@ -377,11 +439,16 @@ Cluster Fleet::State::ParametersFor(const Taught& own) const {
     start.root.row(i) *= std::sqrt(1 - kShareBetweenWorkloads);
   }
   const Eigen::VectorXd between_workloads = VarianceOf(start, Difference::kBetweenWorkloads);
-  for (const auto& [scope, of] : all) {
-    if (of.state.rows == 0 || scope == own.scope()) continue;
-    EnterBeside(Widened(LessonOf(of.state, true), between_workloads.asDiagonal()), &start);
-    start.range.Include(of.state.range);
+  const Eigen::MatrixXd change = AnyChange(start);
+  Lesson others(start.size());
+  for (const auto& [scope, of] : lessons) {
+    if (scope == own_scope) continue;
+    Lesson next = of.lesson;
+    WidenWhereChanged(change, &next, &others);
+    others.Add(next);
+    start.range.Include(of.range);
   }
+  Enter(others, &start);
   // This workload, and a job of it.
   Widen(between_workloads, &start);
   if (known) {
@@ -442,7 +509,7 @@ std::shared_ptr<OnlineCalibration> Fleet::Job(const std::string& job) const {
 void Fleet::End(const std::string& job) {
   const auto found = state_->Find(job);
   Taught& taught = state_->taught.at(found->second.scope);
-  if (const Report* report = found->second.Tell(taught)) {
+  if (const Report* report = state_->Tell(found->second)) {
     Taught with = taught;  // where memory is short, nothing changes
     with.Take(*report);
     taught = std::move(with);

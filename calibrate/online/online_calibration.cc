@@ -14,6 +14,7 @@ OnlineCalibration::OnlineCalibration(OnlineCalibration&&) noexcept = default;
 OnlineCalibration& OnlineCalibration::operator=(OnlineCalibration&&) noexcept = default;
 
 Observation OnlineCalibration::Observe(const Plan& plan, Duration<> step_time) {
+  ++state_->revision;
   return state_->Observe(plan, step_time);
 }
 
@@ -35,6 +36,7 @@ void OnlineCalibration::Import(const OnlineRecord& record) {
   auto imported = std::make_unique<State>(*state_->first, state_->start.workload(),
                                           state_->device_facts, state_->start.device());
   imported->Import(record);
+  imported->revision = state_->revision + 1;
   state_ = std::move(imported);
 }
 

@@ -106,18 +106,22 @@ int SignOf(Drifting level, std::string_view name) {
   return 0;
 }
 
+Eigen::MatrixXd MovesOfChange(std::span<const Drifting> levels,
+                              const std::vector<std::string_view>& names) {
+  Eigen::MatrixXd moves(names.size(), levels.size());
+  for (std::size_t j = 0; j < levels.size(); ++j) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      moves(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
+          kChangeLogSd * SignOf(levels[j], names[i]);
+    }
+  }
+  return moves;
+}
+
 Eigen::MatrixXd CovarianceOfChange(std::span<const Drifting> levels,
                                    const std::vector<std::string_view>& names) {
-  const auto n = static_cast<Eigen::Index>(names.size());
-  Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(n, n);
-  Eigen::VectorXd signs(n);
-  for (const Drifting level : levels) {
-    for (Eigen::Index i = 0; i < n; ++i) {
-      signs[i] = SignOf(level, names[static_cast<std::size_t>(i)]);
-    }
-    covariance += kChangeLogSd * kChangeLogSd * signs * signs.transpose();
-  }
-  return covariance;
+  const Eigen::MatrixXd moves = MovesOfChange(levels, names);
+  return moves * moves.transpose();
 }
 
 void DriftSums::Add(Row row) {

@@ -88,8 +88,10 @@ inline constexpr double kAlarm = 12;
 // The sign with which a parameter of that name follows a level; 0 where it does not.
 int SignOf(Drifting level, std::string_view name);
 
-// How far a change moves parameters of these names, those of each level together: a common factor
-// of each. An empty name is of one that no change moves.
+// U of U U', how far a change moves parameters of these names, those of each level together: a
+// common factor of each, and a column. An empty name is of one that no change moves.
+Eigen::MatrixXd MovesOfChange(std::span<const Drifting> levels,
+                              const std::vector<std::string_view>& names);
 Eigen::MatrixXd CovarianceOfChange(std::span<const Drifting> levels,
                                    const std::vector<std::string_view>& names);
 
@@ -223,6 +225,9 @@ struct OnlineState {
 
 struct OnlineCalibration::State : internal::OnlineState {
   using OnlineState::OnlineState;
+
+  // Another whenever something may have been learnt; no part of a record.
+  std::int64_t revision = 0;
 };
 
 }  // namespace stepcast

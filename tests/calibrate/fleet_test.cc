@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "data/io/machines.h"
 #include "data/io/online_record.h"
 #include "data/workloads/catalog.h"
 #include "model/step/parameter_specs.h"
@@ -327,6 +328,81 @@ TEST(Fleet, AClusterThatHasChangedIsLearntAnew) {
     if (i != 4) continue;
     EXPECT_LT(at_first, 0.06);
   }
+}
+
+// The same between workloads, where the cluster's file knows what has changed.
+TEST(Fleet, WorkloadsThatFoundDifferentClustersTeachNoneOfThemFirmly) {
+  Truth slow = PlausibleTruth();
+  slow.cluster.si[kLinkBandwidth] /= 5;
+  slow.cluster.si[kFlowBandwidth] /= 5;
+  const auto after = [](const Truth& of_second) {
+    Fleet fleet(CalibratedCluster(PlausibleTruth(), 0.7));
+    for (const char* workload : {"resnet50", "bert_base"}) {
+      const bool second = std::string(workload) == "bert_base";
+      SyntheticProblem synthetic(second ? of_second : PlausibleTruth());
+      Noise noise(1);
+      for (int row = 0; row < 60; ++row) {
+        const Plan plan =
+            AllreducePlan(kPlacements[row % std::size(kPlacements)], row % 3 == 0 ? 16 : 32);
+        synthetic.Add(workload, plan, 0.03 * noise.Next());
+      }
+      ObserveAll(synthetic.problem().runs, Add(workload, workload, &fleet).get());
+      fleet.End(workload);
+    }
+    return LogSdOf(fleet.ClusterFor(*FindWorkload("vgg16"), T4()), "flow_bandwidth");
+  };
+  EXPECT_GT(after(slow), 1.5 * after(PlausibleTruth()));
+}
+
+// What many workloads have taught, each in its turn, is what a fleet finds that has never been
+// asked before.
+TEST(Fleet, WhatIsKeptOfManyWorkloadsIsWhatTheyTeach) {
+  constexpr int kWorkloads = 100;
+  const auto network = [](int i) {
+    Workload workload = *FindWorkload("resnet50");
+    workload.name = "network_" + std::to_string(i);
+    return workload;
+  };
+  Fleet fleet(SyntheticCluster());
+  std::vector<std::string> before(3);
+  for (int i = 0; i < kWorkloads; ++i) {
+    const Workload workload = network(i);
+    const auto job = fleet.Add(workload.name, workload, T4());
+    ObserveAll(SomeRows("resnet50", 2 + i % 5, 1 + i), job.get());
+    if (i % 3 == 0) fleet.End(workload.name);
+    if (i % 9 == 4) fleet.Remove("network_" + std::to_string(i - 3));
+    if (i % 25 != 24) continue;
+    // One that has told already learns more, and a second job of a workload begins.
+    ObserveAll(SomeRows("resnet50", 3, 1000 + i), fleet.Job("network_2").get());
+    const std::string again = "again " + std::to_string(i);
+    ObserveAll(SomeRows("resnet50", 3, 2000 + i), fleet.Add(again, network(5), T4()).get());
+    Fleet anew(SyntheticCluster());
+    anew.Import(fleet.Export());
+    const int asked[] = {0, 2, kWorkloads};  // over, running, and not known
+    for (std::size_t k = 0; k < std::size(asked); ++k) {
+      const std::string start = FormatCluster(fleet.ClusterFor(network(asked[k]), T4()));
+      EXPECT_EQ(start, FormatCluster(anew.ClusterFor(network(asked[k]), T4()))) << i << " " << k;
+      EXPECT_NE(start, before[k]) << i << " " << k;
+      before[k] = start;
+    }
+  }
+}
+
+// A job that goes on from another record teaches what that one has learnt, though its rows are as
+// many.
+TEST(Fleet, AJobTeachesWhatItWasGivenLast) {
+  const auto start_after = [](const Fleet& fleet) {
+    return FormatCluster(fleet.ClusterFor(*FindWorkload("bert_base"), T4()));
+  };
+  Fleet fleet(SyntheticCluster());
+  Fleet other(SyntheticCluster());
+  const auto job = Add("a", "resnet50", &fleet);
+  const auto another = Add("a", "resnet50", &other);
+  ObserveAll(SomeRows("resnet50", 12, 1), job.get());
+  ObserveAll(SomeRows("resnet50", 12, 2), another.get());
+  EXPECT_NE(start_after(fleet), start_after(other));
+  job->Import(another->Export());
+  EXPECT_EQ(start_after(fleet), start_after(other));
 }
 
 TEST(Fleet, AWorkloadThatTaughtNothingLeavesNoTrace) {
