@@ -88,10 +88,7 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
     parameter.prior = prior;
     parameters_.push_back(std::move(parameter));
   };
-  const auto device_of = [&](const std::string& name) {
-    const auto it = devices.find(name);
-    return it == devices.end() ? std::optional<Device>() : it->second;
-  };
+  const auto device_of = [&](const std::string& name) { return KnownDevice(devices, name); };
   const ClusterPriors cluster_priors = MakeClusterPriors(
       cluster, cluster.device_facts ? cluster.device_facts : device_of(cluster.device));
   begin_block(Kind::kCluster, kClusterParameterCount);

@@ -35,7 +35,13 @@ struct Device {
   std::optional<double> process_nm;      // of the chip, as its foundry names it
 };
 
-// That of the device of this name, where it is known.
+// The device of this name, where it is known.
+inline std::optional<Device> KnownDevice(const std::map<std::string, Device>& devices,
+                                         const std::string& name) {
+  const auto known = devices.find(name);
+  return known != devices.end() ? std::optional(known->second) : std::nullopt;
+}
+// Its memory bandwidth.
 inline std::optional<DataRate<>> MemoryBandwidthOf(const std::map<std::string, Device>& devices,
                                                    const std::string& name) {
   const auto known = devices.find(name);

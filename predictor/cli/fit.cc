@@ -198,8 +198,7 @@ void UseWholeCluster(const Cluster& cluster, Plan* plan) {
 }
 
 std::optional<Device> DeviceOf(const CalibrationProblem& problem, const std::string& name) {
-  const auto it = problem.devices.find(name);
-  return it == problem.devices.end() ? std::nullopt : std::optional(it->second);
+  return KnownDevice(problem.devices, name);
 }
 
 std::string ValueText(double value, const std::string& unit) {
