@@ -27,6 +27,7 @@
 #include "model/step/discrepancy.h"
 #include "model/step/parameter_specs.h"
 #include "model/step/plan_key.h"
+#include "model/step/workload_counts.h"
 
 namespace stepcast {
 namespace {
@@ -176,6 +177,7 @@ class DriftCheck {
     std::string device;
     std::string scope;
     Belief belief;
+    std::shared_ptr<const WorkloadCounts> counts;
     int offset = 0;
     BucketsOfPlans buckets = {};
   };
@@ -261,12 +263,11 @@ void DriftCheck::AddVariables() {
     }
     const std::string scope = ScopeOf(run, problem_.workloads);
     if (index_.count(scope) > 0) continue;
-    const auto device = problem_.devices.find(run.device);
-    std::optional<Device> facts;
-    if (device != problem_.devices.end()) facts = device->second;
+    const std::optional<Device> facts = KnownDevice(problem_.devices, run.device);
     index_[scope] = checked_.size();
     checked_.push_back({&workload->second, run.device, scope,
-                        Belief(problem_.cluster, workload->second, facts, run.device)});
+                        Belief(problem_.cluster, workload->second, facts, run.device),
+                        std::make_shared<const WorkloadCounts>(workload->second, facts)});
   }
   if (checked_.empty()) return;
   const Belief& first = checked_.front().belief;
@@ -396,8 +397,9 @@ void DriftCheck::AddPlans() {
 
     const auto set_model = [&] {
       try {
-        StepFacts facts = MakeStepFacts(problem_.cluster, run.plan, *checked.workload, buckets,
-                                        MemoryBandwidthOf(problem_.devices, run.device));
+        StepFacts facts =
+            MakeStepFacts(problem_.cluster, run.plan, *checked.workload, buckets,
+                          MemoryBandwidthOf(problem_.devices, run.device), checked.counts.get());
         if (TraitsOf(facts.strategy).to_be_chosen) facts.strategy = Strategy::kAllreduce;
         plan.model = PlanModel(std::move(facts));
       } catch (const InputError& e) {

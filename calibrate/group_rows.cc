@@ -18,6 +18,7 @@
 #include "model/statistics/normal.h"
 #include "model/step/parameters.h"
 #include "model/step/plan_key.h"
+#include "model/step/workload_counts.h"
 
 namespace stepcast {
 namespace {
@@ -64,6 +65,7 @@ struct KeyHash {
 
 std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const ParameterLayout& layout) {
   std::map<std::string, BucketsOfPlans> buckets;  // by workload
+  std::map<int, WorkloadCounts> counts;           // by workload and device, as offsets are
   std::unordered_map<PlanKey, std::size_t, KeyHash> index;
   std::deque<PlanRows> plans;
   for (std::size_t i = 0; i < problem.runs.size(); ++i) {
@@ -85,8 +87,14 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
     if (first) {
       try {
         const auto shared = buckets[run.workload].Of(workload, run.plan);
+        auto counted = counts.find(workload_offset);
+        if (counted == counts.end()) {
+          const std::optional<Device> device = KnownDevice(problem.devices, run.device);
+          counted = counts.try_emplace(workload_offset, workload, device).first;
+        }
         group.model = PlanModel(MakeStepFacts(problem.cluster, run.plan, workload, shared,
-                                              MemoryBandwidthOf(problem.devices, run.device)));
+                                              MemoryBandwidthOf(problem.devices, run.device),
+                                              &counted->second));
       } catch (const InputError& e) {
         throw InRow(e, run.place);
       }

@@ -80,6 +80,7 @@ Explanation Predictor::Explain(const Plan& plan) const {
   stated("local batch", PlainValue("", facts.batch), "samples of one micro-step on one device",
          [this](double f, StepFacts* x) {
            x->batch *= f;
+           x->recomputing = recomputation().At(x->batch);
            if (profile_) x->compute_shape = profile_->ShapeAt(x->batch);
          });
   if (facts.slow_share) {
@@ -88,6 +89,7 @@ Explanation Predictor::Explain(const Plan& plan) const {
            [this](double f, StepFacts* x) {
              StepFacts::SlowShare& share = *x->slow_share;
              share.batch *= f;
+             share.recomputing = recomputation().At(share.batch);
              if (profile_) share.compute_shape = profile_->ShapeAt(share.batch);
            });
   }

@@ -112,7 +112,8 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
       profile_(std::move(profile)),
       belief_(std::make_shared<const Belief>(cluster_, workload_, facts, device_, profile_.get())),
       compute_source_(SourceOf(belief_->compute())),
-      counts_(std::make_shared<const WorkloadCounts>(workload_)),
+      counts_(std::make_shared<const WorkloadCounts>(
+          workload_, facts, compute_source_ == ComputeSource::kProfile ? profile_ : nullptr)),
       gradients_(std::make_shared<const GradientOrder>(workload_)),
       default_buckets_(
           std::make_shared<const std::vector<Bucket>>(gradients_->Cut(kDefaultBucket))),
@@ -164,6 +165,8 @@ Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
   const LinkFacts of_servers = plan.has_server_link() ? ServerLinkOf(cluster_, plan) : LinkFacts();
   return {belief_->ParametersAt(hosts), hosts, belief_->StatedShareLogSd(plan.link, of_servers)};
 }
+
+const Recomputation& Predictor::recomputation() const { return counts_->recomputation; }
 
 StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* why) const {
   const bool has_default =

@@ -33,6 +33,7 @@ struct PlanAnswer;
 class ProfiledCompute;
 struct ProfiledSum;
 struct StepFacts;
+class Recomputation;
 struct WorkloadCounts;
 template <class T>
 struct StepTerms;
@@ -71,6 +72,8 @@ class Predictor {
   const Belief& belief() const { return *belief_; }
   // Null where something else is believed.
   const std::shared_ptr<const ProfiledCompute>& profile() const { return profile_; }
+  // What recomputed activations add, at any batch.
+  const Recomputation& recomputation() const;
   const std::string& device() const { return device_; }
   ComputeSource compute_source() const { return compute_source_; }
   // The batches that the calibration saw; empty when it saw none.

@@ -95,6 +95,10 @@ ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& 
     parts.recomputed = gradients && recomputed[run.index];
     written_ += layer.activation_bytes * (parts.recomputed ? 3.0 : 2.0);
     operations_ += parts.recomputed ? 1 : 0;
+    if (parts.recomputed) {
+      operations_again_ += 1;
+      written_again_ += layer.activation_bytes;
+    }
     const auto look_up = [&](TrainingPass pass) {
       operations_ += 1;
       std::optional<OperationTimes::Curve> curve;
@@ -156,7 +160,7 @@ OperationTimes::Curve ProfiledCompute::ResolveUpdate(std::int64_t parameters) co
                    "has no update in the profile", "an optimizer that was measured");
 }
 
-ProfiledCompute::Device ProfiledCompute::OnDevice(double batch) const {
+ProfiledCompute::Device ProfiledCompute::OnDevice(double batch, bool once) const {
   Device device;
   // Samples err by themselves; a line or a relative errs for all layers alike.
   double variance = 0;
@@ -170,18 +174,19 @@ ProfiledCompute::Device ProfiledCompute::OnDevice(double batch) const {
     shared += all.si() * time.shared_log_sd;
   };
   for (const Parts& parts : parts_) {
-    add(parts.forward, parts.recomputed ? 2 : 1);
+    add(parts.forward, parts.recomputed && !once ? 2 : 1);
     add(parts.backward, 1);
   }
   if (device.time.si() > 0) {
     device.log_sd = std::hypot(std::sqrt(variance), shared) / device.time.si();
   }
-  device.time += Allocation(batch);
+  device.time += Allocation(batch, once);
   return device;
 }
 
-Duration<> ProfiledCompute::Allocation(double batch) const {
-  const DataSize<> remapped = gradients_ + written_ * (kRemappedShare * batch) - kKeptMemory;
+Duration<> ProfiledCompute::Allocation(double batch, bool once) const {
+  const DataSize<> written = once ? written_ - written_again_ : written_;
+  const DataSize<> remapped = gradients_ + written * (kRemappedShare * batch) - kKeptMemory;
   return times_.allocation() * Max(remapped, DataSize<>());
 }
 
@@ -230,6 +235,10 @@ Duration<> ProfiledCompute::Join(const Duration<>& host, const Duration<>& devic
 
 Duration<> ProfiledCompute::MicroStep(double batch) const {
   return Join(Host(), OnDevice(batch).time);
+}
+
+Duration<> ProfiledCompute::MicroStepOnce(double batch) const {
+  return Join(host_overhead_ * (operations_ - operations_again_), OnDevice(batch, true).time);
 }
 
 Duration<> ProfiledCompute::Update() const {

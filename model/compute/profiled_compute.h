@@ -111,6 +111,8 @@ class ProfiledCompute {
 
   // Forward and backward of one micro-step, the host included; and the update.
   Duration<> MicroStep(double batch) const;
+  // The same, were nothing recomputed.
+  Duration<> MicroStepOnce(double batch) const;
   Duration<> Update() const;
   // The host's part of MicroStep.
   Duration<> Host() const { return host_overhead_ * operations_; }
@@ -151,13 +153,14 @@ class ProfiledCompute {
     Duration<> time;
     double log_sd = 0;
   };
-  Device OnDevice(double batch) const;
+  // `once`: were nothing recomputed.
+  Device OnDevice(double batch, bool once = false) const;
   double WithTheRest(double log_sd) const;
   FittedCurve<double> FitCurve() const;
   std::vector<double> OwnBatches() const;
   OperationTimes::Curve ResolveUpdate(std::int64_t parameters) const;
   Duration<> Join(const Duration<>& host, const Duration<>& device) const;
-  Duration<> Allocation(double batch) const;
+  Duration<> Allocation(double batch, bool once = false) const;
 
   OperationTimes times_;
   Workload workload_;
@@ -167,11 +170,13 @@ class ProfiledCompute {
   Duration<> host_overhead_;  // of an operation
   std::vector<Parts> parts_;
   std::optional<OperationTimes::Curve> update_at_once_;  // of all parameters
-  DataSize<> written_;    // outputs and their gradients, for one sample
-  DataSize<> gradients_;  // of parameters
+  DataSize<> written_;        // outputs and their gradients, for one sample
+  DataSize<> written_again_;  // of these, what is recomputed
+  DataSize<> gradients_;      // of parameters
   std::vector<double> batches_;
   FittedCurve<double> curve_;
   double operations_ = 0;
+  double operations_again_ = 0;  // of these, what is recomputed
   double updated_tensors_ = 0;
   Device at_largest_;  // measured batch
 };

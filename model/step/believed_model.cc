@@ -12,7 +12,7 @@ BelievedModel::BelievedModel(const Cluster& cluster, const Workload& workload,
       device_(DeviceName(cluster, facts, device)),
       memory_bandwidth_(facts ? facts->memory_bandwidth : std::nullopt),
       belief_(cluster, workload, facts, device_),
-      counts_(std::make_shared<const WorkloadCounts>(workload_)) {
+      counts_(std::make_shared<const WorkloadCounts>(workload_, facts)) {
   cluster_.calibration.reset();  // all that is needed of it is the belief
 }
 

@@ -155,13 +155,17 @@ void Explainer::MicroStep() {
 
 void Explainer::Compute() {
   const NamedValue a = PlainValue("a", facts_.accumulation_steps, "micro-steps");
-  const bool recomputes = facts_.recomputed > 0;
+  const Recomputing& again = facts_.recomputing;
   const NamedValue phi =
-      PlainValue(recomputes ? "phi_0" : "phi", cluster_.overlap_share(), "overlap_share");
+      PlainValue(again.exists() ? "phi_0" : "phi", cluster_.overlap_share(), "overlap_share");
   const auto define_share = [&](FormulaText* pass) {
-    if (!recomputes) return;
-    pass->Add(", phi = 1 - (1 - phi_0)/(1 + r (1 - phi_0))",
-              {PlainValue("r", facts_.recomputed, "share of the forward pass that is recomputed")});
+    if (again.of_all != 0) {
+      pass->Add(", phi = 1 - (1 - phi_0)/(1 + r_b)",
+                {PlainValue("r_b", again.of_all, "growth of t by what is recomputed")});
+    } else if (again.of_forward != 0) {
+      pass->Add(", phi = 1 - (1 - phi_0)/(1 + r (1 - phi_0))",
+                {PlainValue("r", again.of_forward, "share of the forward pass, recomputed")});
+    }
   };
   const NamedValue t = TimeValue("t", terms_.micro);
   FormulaText forward{"a (1 - phi) t", {a, phi, t}};

@@ -143,7 +143,10 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
                      "gradients that it encodes and decodes in a second, like \"20 GB/s\"");
   }
   facts.has_compute = !workload.communication_only;
-  facts.recomputed = counted.recomputed;
+  facts.recomputing = counted.recomputation.At(facts.batch);
+  if (auto& share = facts.slow_share) {
+    share->recomputing = counted.recomputation.At(share->batch);
+  }
   facts.gradient = SentBytes(workload, plan, *buckets);
   facts.server = plan.server;
   if (workload.communication_only && internal::Alone(facts)) {

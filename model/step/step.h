@@ -2,7 +2,7 @@
 //
 //   t        = (t_fixed + pnorm(t_floor, c b)) s_b (1 + h (log2 g + n_c)) q     one micro-step
 //   t_f, t_b = (1 - phi') t, phi' t                                   forward, backward
-//   phi'     = 1 - (1 - phi) / (1 + r (1 - phi))                      phi where r is 0
+//   phi'     = 1 - (1 - phi) / (1 + r_b)                              model/step/recomputation.h
 //   S, E_K   = whole synchronisation, end of its last bucket          model/overlap
 //   supplied = (a-1) t + t_f + t_b + kappa min(hidden, t_b) + exposed + u + o + C + wait
 //   step     = max(supplied, A)                                       model/overlap/input.h
@@ -23,7 +23,7 @@
 //   C        encoding and decoding of compressed gradients                           [s]
 //   A        arrival of a step's samples at the fullest node; 0 where no rate is stated [s]
 //   phi      overlap share                                                           [1]
-//   r        share of the forward pass that is recomputed (data/record/blocks.h)     [1]
+//   r_b      growth of a micro-step by activations that are recomputed, at this batch [1]
 //   S_f, S_s the step if all workers were like those on the other nodes, or like those on slow
 //            ones, each with its own samples, speed and update                       [s]
 //

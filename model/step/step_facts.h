@@ -18,6 +18,7 @@
 #include "model/numeric/count_log2.h"
 #include "model/numeric/dual.h"
 #include "model/overlap/input.h"
+#include "model/step/recomputation.h"
 
 namespace stepcast {
 
@@ -45,9 +46,11 @@ struct StepFacts {
   int backup_workers = 0;
   std::optional<double> slow_speed;  // of nodes that compute more slowly, where there are any
   int slow_workers = 0;              // on those
-  // What those take of a micro-step where it is not `batch`, and the profile's shape there.
+  // What those take of a micro-step where it is not `batch`, and what `recomputing` and
+  // `compute_shape` are there.
   struct SlowShare {
     double batch = 1;
+    Recomputing recomputing = {};
     double compute_shape = 1;
   };
   std::optional<SlowShare> slow_share;
@@ -61,7 +64,7 @@ struct StepFacts {
   std::optional<DataRate<>> coding_rate;
   DataRate<> memory_bandwidth;
   bool has_compute = true;
-  double recomputed = 0;  // share of the forward pass that the backward pass runs once more
+  Recomputing recomputing;  // at this batch
   // The profile's interpolation at this batch as a multiple of the curve of the parameters.
   double compute_shape = 1;
   DataSize<> gradient;
@@ -206,6 +209,7 @@ inline StepFacts FastSide(StepFacts facts) {
 }
 inline StepFacts SlowSide(StepFacts facts) {
   facts.batch = facts.slow_share->batch;
+  facts.recomputing = facts.slow_share->recomputing;
   facts.compute_shape = facts.slow_share->compute_shape;
   facts.slow_workers = facts.workers;
   facts.slow_share.reset();
@@ -277,14 +281,9 @@ inline double UpdateShare(const StepFacts& facts) {
 }
 
 // Share of a micro-step that is its backward pass, or of it what a synchronisation can hide behind.
-// The forward pass keeps its time where the backward pass runs the share r of it once more:
-//
-//   phi' = 1 - (1 - phi) / (1 + r (1 - phi))
 template <class T>
 T BackwardShare(const StepFacts& facts, const T& overlap_share) {
-  if (facts.recomputed == 0) return overlap_share;
-  const T forward = 1.0 - overlap_share;
-  return 1.0 - forward / (1.0 + facts.recomputed * forward);
+  return stepcast::BackwardShare(facts.recomputing, overlap_share);
 }
 
 // Standard deviation of a worker's step, as a multiple of that of a micro-step: those of the

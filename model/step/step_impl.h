@@ -236,10 +236,11 @@ PhaseBenefit<T> EvaluateServerPhases(const StepFacts& facts, const ClusterParame
                                      const WorkloadParameters<T>& workload) {
   const internal::ServerRoutes<T> routes =
       internal::MakeServerRoutes<T>(facts, cluster, workload, internal::ComputedParts(), nullptr);
-  const Duration<T> micro = internal::MicroStep(LaterSide(facts, cluster, workload), cluster,
-                                                workload, internal::ComputedParts());
+  const StepFacts later = LaterSide(facts, cluster, workload);
+  const Duration<T> micro =
+      internal::MicroStep(later, cluster, workload, internal::ComputedParts());
   return CompareNetworkServices(WithoutLatency(routes.paths), *facts.buckets, *facts.held_buckets,
-                                micro * internal::BackwardShare(facts, cluster.overlap_share()),
+                                micro * internal::BackwardShare(later, cluster.overlap_share()),
                                 facts.server.pipelined);
 }
 

@@ -2,16 +2,25 @@
 #ifndef STEPCAST_MODEL_STEP_WORKLOAD_COUNTS_H_
 #define STEPCAST_MODEL_STEP_WORKLOAD_COUNTS_H_
 
-#include "data/record/blocks.h"
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "data/record/machine.h"
 #include "data/record/workload.h"
 #include "model/exchange/sharding.h"
+#include "model/step/recomputation.h"
 
 namespace stepcast {
 
 struct WorkloadCounts {
-  explicit WorkloadCounts(const Workload& workload) : recomputed(RecomputedShare(workload)) {}
+  // What is known of its compute is as in Recomputation.
+  explicit WorkloadCounts(const Workload& workload,
+                          const std::optional<Device>& device = std::nullopt,
+                          std::shared_ptr<const ProfiledCompute> profile = nullptr)
+      : recomputation(workload, device, std::move(profile)) {}
 
-  double recomputed;  // share of the forward pass that the backward pass runs once more
+  Recomputation recomputation;
   ShardsOfPlans shards;
 };
 

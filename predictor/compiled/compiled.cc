@@ -118,6 +118,7 @@ CompiledState::CompiledState(const Predictor& predictor, const Plan& compiled_pl
       lines(MakeBucketLines(*buckets)),
       async_lines(AsyncLinesOf(facts)),
       profile(predictor.profile()),
+      recomputation(predictor.recomputation()),
       batches(predictor.calibrated_batches()) {
   Ranges();  // made here, so that no query has to
   own_slow_workers.push_back(0);
@@ -139,6 +140,9 @@ CompiledState::CompiledState(const Predictor& predictor, const Plan& compiled_pl
   for (int b = 0; profile && b <= kTabledBatches; ++b) {
     shape.push_back(profile->ShapeAt(std::max(b, 1)));
     profile_log_sd.push_back(profile->ExtraLogSd(std::max(b, 1)));
+  }
+  for (int b = 0; recomputation.exists() && b <= kTabledBatches; ++b) {
+    recomputing.push_back(recomputation.At(std::max(b, 1)));
   }
   if (UsesServers(plan.strategy)) SetShards(predictor.workload());
   SetMemory(predictor);
@@ -370,11 +374,12 @@ StepFacts CompiledState::FactsOf(const PlanQuery& q) const {
   if (f.slow_workers == 0) f.slow_speed.reset();
   f.slow_share.reset();
   if (const std::optional<int> batch = SlowBatch(q); batch && *batch != q.local_batch) {
-    f.slow_share = StepFacts::SlowShare{1.0 * *batch, ShapeAt(*batch)};
+    f.slow_share = StepFacts::SlowShare{1.0 * *batch, RecomputingAt(*batch), ShapeAt(*batch)};
   }
   f.servers = q.servers;
   f.accumulation_steps = q.accumulation_steps;
   f.batch = q.local_batch;
+  f.recomputing = RecomputingAt(q.local_batch);
   f.compute_shape = ShapeAt(q.local_batch);
   if (!shards.empty()) {
     const Shards& shard = shards[static_cast<std::size_t>(q.servers)];

@@ -12,6 +12,7 @@
 #include "model/compute/profiled_compute.h"
 #include "model/memory/memory.h"
 #include "model/step/belief.h"
+#include "model/step/recomputation.h"
 #include "model/step/step.h"
 #include "predictor/compiled/exchange.h"
 #include "predictor/compiled/interval.h"
@@ -53,6 +54,9 @@ struct CompiledState : CompiledValues {
   std::shared_ptr<const ProfiledCompute> profile;
   std::vector<double> shape;
   std::vector<double> profile_log_sd;
+  // What recomputed activations add, by local batch where there are any.
+  Recomputation recomputation;
+  std::vector<Recomputing> recomputing;
 
   std::shared_ptr<const IntervalTables> intervals;
   CalibratedRange range;
@@ -96,6 +100,14 @@ struct CompiledState : CompiledValues {
     const auto at = static_cast<std::size_t>(batch);
     return at < shape.size() ? shape[at] : profile->ShapeAt(batch);
   }
+  Recomputing RecomputingAt(int batch) const {
+    if (!recomputation.exists()) return {};
+    const auto at = static_cast<std::size_t>(batch);
+    return at < recomputing.size() ? recomputing[at] : recomputation.At(batch);
+  }
+  double BackwardShareAt(int batch) const {
+    return stepcast::BackwardShare(RecomputingAt(batch), cluster.overlap_share());
+  }
   Duration<> StepTime(const PlanQuery& query) const {
     return StepTimeAt(*this, query, FactsOf(query));
   }
@@ -117,7 +129,8 @@ struct CompiledState : CompiledValues {
     const double micro = MicroStepIn(exchange, local_batch);
     to->micro_s[i] = micro;
     to->steps[i] = accumulation_steps;
-    to->end_s[i] = exchange.EndOf(micro * BackwardShare(facts, cluster.overlap_share()));
+    to->share[i] = BackwardShareAt(local_batch);
+    to->end_s[i] = exchange.EndOf(micro * to->share[i]);
     to->all_s[i] = exchange.all_s;
     to->overhead_s[i] = exchange.overhead_s;
     to->wait[i] = exchange.wait;

@@ -78,14 +78,13 @@ bool CompiledState::SetExchange(const PlanQuery& query, Exchange* exchange) cons
 
 namespace {
 
-// The step of one of them, its overlap known when this is compiled. `share` is that of the backward
-// pass in a micro-step.
+// The step of one of them, its overlap known when this is compiled.
 template <Overlap kOverlap>
-double StepOf(const Joints& of, std::size_t i, double share, double contention) {
+double StepOf(const Joints& of, std::size_t i, double contention) {
   JoinInputs<double> in;
   in.micro_steps = of.steps[i];
   in.micro = Seconds(of.micro_s[i]);
-  in.backward = in.beside = in.micro * share;
+  in.backward = in.beside = in.micro * of.share[i];
   in.all = Seconds(of.all_s[i]);
   in.end = Seconds(of.end_s[i]);
   in.contention = contention;
@@ -112,12 +111,11 @@ auto OfKind(Overlap overlap, const With& with) {
 
 STEPCAST_WIDE STEPCAST_FLATTEN void CompiledState::JoinAll(const Joints& of,
                                                            double* step_times_s) const {
-  const double share = BackwardShare(facts, cluster.overlap_share());
   const double contention = cluster.overlap_contention();
   alignas(32) double step[Joints::kAtOnce];  // an array of its own, which no other overlaps
   OfKind(facts.overlap, [&](const auto overlap) {
     for (std::size_t i = 0; i < of.size; ++i) {
-      step[i] = StepOf<overlap()>(of, i, share, contention);
+      step[i] = StepOf<overlap()>(of, i, contention);
     }
   });
   std::copy_n(step, of.size, step_times_s);
@@ -130,7 +128,7 @@ STEPCAST_WIDE STEPCAST_FLATTEN void CompiledState::StepTimes(const Exchange& exc
                                                              double* step_times_s) const {
   // Loops of one kind of arithmetic, in which the compiler takes several batches at once.
   Joints joints;
-  const double share = BackwardShare(facts, cluster.overlap_share());
+  const bool recomputes = recomputation.exists();
   // Batches whose micro-step is looked up here, rather than by a call for each.
   const std::size_t tabled = facts.has_compute && !profile ? curve.size() : 0;
   for (std::size_t first = 0; first < count; first += Joints::kAtOnce) {
@@ -144,6 +142,10 @@ STEPCAST_WIDE STEPCAST_FLATTEN void CompiledState::StepTimes(const Exchange& exc
             at < tabled ? curve[at].si() * exchange.sharing : MicroStepIn(exchange, local_batch);
       }
     }
+    std::fill_n(joints.share, n, cluster.overlap_share());
+    for (std::size_t i = 0; recomputes && i < n; ++i) {
+      joints.share[i] = BackwardShareAt(std::max(local_batches[first + i], 1));
+    }
     for (std::size_t i = 0; i < n; ++i) joints.steps[i] = accumulation_steps[first + i];
     for (std::size_t i = 0; i < n; ++i) {
       joints.arrival_s[i] = exchange.arrival_s * local_batches[first + i] * joints.steps[i];
@@ -155,7 +157,7 @@ STEPCAST_WIDE STEPCAST_FLATTEN void CompiledState::StepTimes(const Exchange& exc
     for (std::size_t k = 0; k < exchange.count; ++k) {
       const Exchange::Line line = exchange.lines[k];
       for (std::size_t i = 0; i < n; ++i) {
-        joints.end_s[i] = std::max(joints.end_s[i], line.At(joints.micro_s[i] * share));
+        joints.end_s[i] = std::max(joints.end_s[i], line.At(joints.micro_s[i] * joints.share[i]));
       }
     }
     JoinAll(joints, step_times_s + first);

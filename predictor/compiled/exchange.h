@@ -77,6 +77,7 @@ struct Joints {
   std::size_t size = 0;
   // Set up to `size`, at the borders of wide registers.
   alignas(32) double micro_s[kAtOnce];  // one micro-step; none: not a number
+  double share[kAtOnce];                // of the backward pass in it
   double steps[kAtOnce];                // micro-steps
   double end_s[kAtOnce];                // of the exchange, from the start of the backward pass
   double all_s[kAtOnce];                // these of an Exchange

@@ -22,6 +22,7 @@
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/model/support.h"
+#include "tests/support/devices.h"
 
 namespace stepcast {
 namespace {
@@ -974,6 +975,32 @@ TEST(SpreadAsData, OfNearlyNoExchangeSaysLittleOfIt) {
   EXPECT_NEAR(*outcome.cluster.calibration->sync_jitter, 0.1, 0.1);
   for (auto& run : synthetic.problem().runs) run.spread.sd = run.step_time * 50;
   EXPECT_LE(*Calibrate(synthetic.problem()).cluster.calibration->sync_jitter, 1);
+}
+
+// A fit sees the passes of a recomputed step as its forecast does.
+TEST(GroupedRows, KnowWhatTheDeviceRecomputes) {
+  SyntheticProblem synthetic = OneWorkload();
+  synthetic.problem().runs.clear();
+  synthetic.Add("resnet50", AllreducePlan({1, 1}, 4));
+  synthetic.Add("resnet50", AllreducePlan({1, 1}, 64));
+  CalibrationProblem problem = synthetic.problem();
+  Workload& workload = problem.workloads.at("resnet50");
+  workload.recompute = Recompute::kFull;
+  for (const bool known : {false, true}) {
+    problem.devices.clear();
+    if (known) problem.devices[problem.runs.front().device] = T4();
+    const Recomputation recomputation(workload, known ? std::optional(T4()) : std::nullopt);
+    const std::vector<PlanRows> plans =
+        GroupRows(problem, ParameterLayout(problem.cluster, problem.runs, problem.workloads,
+                                           problem.devices, problem.statements));
+    ASSERT_EQ(plans.size(), 2U);
+    for (const PlanRows& plan : plans) {
+      const StepFacts& facts = plan.model.facts();
+      EXPECT_EQ(facts.recomputing.of_all, recomputation.At(facts.batch).of_all);
+      EXPECT_EQ(facts.recomputing.of_forward, recomputation.At(facts.batch).of_forward);
+      EXPECT_EQ(facts.recomputing.of_all > 0, known);
+    }
+  }
 }
 
 // What is taken of a run, by its columns: the quantiles before the deviation, and nothing where an

@@ -213,6 +213,7 @@ TEST(ProfiledCompute, ABlockThatIsRecomputedRunsForwardOnceMore) {
   EXPECT_TRUE(Near(sum.update.in(kMicroseconds), 3));
   EXPECT_TRUE(Near(sum.host.in(kMicroseconds), 7 * 7)) << "three forward, two backward, two again";
   EXPECT_TRUE(Near(compute.MicroStep(8).in(kMicroseconds), 7 * 7 + 106));
+  EXPECT_TRUE(Near(compute.MicroStepOnce(8).in(kMicroseconds), 5 * 7 + 81));
   ASSERT_EQ(sum.layers.size(), 3U);
   EXPECT_EQ(sum.layers[0].backward.origin, TimeOrigin::kNone);
   EXPECT_TRUE(Near(sum.layers[1].backward.time.in(kMicroseconds), 60));
@@ -307,6 +308,8 @@ TEST(ProfiledCompute, AllocationIsOfWhatTheAllocatorGivesBack) {
   EXPECT_GT(again, 0);
   EXPECT_TRUE(Near((Compute(profile, recomputed).Sum(8).allocation - with.Sum(8).allocation).si(),
                    1e-9 * 0.1 * 8 * again));
+  EXPECT_TRUE(Near(Compute(profile, recomputed).MicroStepOnce(8).si(), with.MicroStep(8).si()));
+  EXPECT_EQ(with.MicroStepOnce(8), with.MicroStep(8));
   // A small network stays within what the allocator keeps; a copy is not scaled from it.
   const Workload small = *FindWorkload("mlp_mnist");
   ComputeProfile of_small = Measured(small, {2, 8}, "cpu");

@@ -916,7 +916,7 @@ TEST(Step, RecomputationIsPartOfTheBackwardPass) {
   StepFacts facts = Facts(MakePlan({1}, Strategy::kRing));
   const StepTime<double> kept = Step(facts, cluster);
   EXPECT_NEAR(kept.backward / (kept.forward + kept.backward), 0.6, 1e-12);
-  facts.recomputed = 0.5;
+  facts.recomputing.of_forward = 0.5;
   const StepTime<double> step = Step(facts, cluster);
   EXPECT_NEAR(step.backward / (step.forward + step.backward), 0.8 / 1.2, 1e-12);
   EXPECT_NEAR((step.forward + step.backward) / (kept.forward + kept.backward), 1, 1e-12);
@@ -928,7 +928,7 @@ TEST(Step, RecomputationIsPartOfTheBackwardPass) {
   const auto recomputed = [&] {
     return MakeStepFacts(Cluster(), MakePlan({1}, Strategy::kRing), workload,
                          OneBucket(workload.gradient_bytes))
-        .recomputed;
+        .recomputing.of_forward;
   };
   EXPECT_EQ(recomputed(), 0);
   workload.recompute = Recompute::kFull;

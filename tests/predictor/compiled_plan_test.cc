@@ -683,6 +683,28 @@ std::shared_ptr<const ProfiledCompute> Profile(const Workload& workload,
   return std::make_shared<const ProfiledCompute>(profile, workload);
 }
 
+// What is recomputed is another share of each batch, in the tables and beyond them, and a profile
+// has another than a data sheet.
+TEST(CompiledPlan, WhatIsRecomputedIsThatOfEveryBatch) {
+  Workload resnet = *FindWorkload("resnet50");
+  resnet.recompute = Recompute::kFull;
+  const auto profile = Profile(resnet);
+  for (const bool measured : {false, true}) {
+    const Predictor predictor(SyntheticCluster(), resnet, T4(), kSyntheticDevice,
+                              measured ? profile : nullptr);
+    ASSERT_NE(predictor.recomputation().At(1).of_all, predictor.recomputation().At(5000).of_all);
+    const Plan plan = AllreducePlan({4, 4}, 32);
+    const CompiledPlan compiled(predictor, plan);
+    Differences apart;
+    for (const int batch : {1, 2, 31, 32, 129, 1023, 1024, 1025, 5000}) {
+      PlanQuery query = QueryOf(plan);
+      query.local_batch = batch;
+      ASSERT_EQ(Compare(predictor, compiled, query, &apart), "") << measured;
+    }
+    EXPECT_LE(apart.corners, 2) << "of " << apart.asked;
+  }
+}
+
 TEST(CompiledPlan, AProfilesShapeIsThatOfEveryBatch) {
   const Workload resnet = *FindWorkload("resnet50");
   for (const Cluster& cluster : {SyntheticCluster(), CalibratedCluster([] {

@@ -376,15 +376,21 @@ TEST(Explain, RecomputationHasItsFormula) {
   cluster.device = "x";
   Workload workload = *FindWorkload("bert_base");
   workload.recompute = Recompute::kFull;
-  const Predictor predictor(cluster, workload, FastDevice());
-  for (const Strategy strategy : kStrategies) {
+  const Predictor by_sheet(cluster, workload, FastDevice());
+  const Predictor by_flop(cluster, workload, std::nullopt);
+  const auto backward_of = [&](const Predictor& predictor, Strategy strategy) {
     const Explanation explanation = predictor.Explain(PlanOf(strategy));
     checker.Check(explanation);
     const auto is_backward = [](const ExplainedTerm& term) { return term.name == "backward pass"; };
     const auto backward =
         std::find_if(explanation.terms.begin(), explanation.terms.end(), is_backward);
-    ASSERT_NE(backward, explanation.terms.end());
-    EXPECT_NEAR(InputOf(*backward, "r"), 1, 0.01) << "all but the pooler";
+    EXPECT_NE(backward, explanation.terms.end());
+    return backward == explanation.terms.end() ? ExplainedTerm() : *backward;
+  };
+  for (const Strategy strategy : kStrategies) {
+    EXPECT_EQ(InputOf(backward_of(by_sheet, strategy), "r_b"),
+              by_sheet.recomputation().At(32).of_all);
+    EXPECT_NEAR(InputOf(backward_of(by_flop, strategy), "r"), 1, 0.01) << "all but the pooler";
   }
 }
 

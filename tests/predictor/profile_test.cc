@@ -202,6 +202,23 @@ TEST(ProfilePrediction, OneWorkerTakesTheSumOfItsLayers) {
               device, 1e-9 * device);
 }
 
+// Where layers were measured, what is recomputed is as long as they were.
+TEST(ProfilePrediction, RecomputationMovesNoForwardPass) {
+  Workload workload = Resnet50();
+  workload.recompute = Recompute::kFull;
+  const auto profile = Compute(Measured(Resnet50()), workload);
+  const Predictor predictor(SyntheticCluster(), workload, std::nullopt, "t4", profile);
+  for (const int batch : {1, 32, 500}) {
+    const StepTime<double> kept = Profiled().PredictStep(AllreducePlan({1}, batch));
+    const StepTime<double> step = predictor.PredictStep(AllreducePlan({1}, batch));
+    EXPECT_NEAR(step.forward / kept.forward, 1, 1e-12) << batch;
+    EXPECT_NEAR((step.backward - kept.backward) /
+                    (profile->MicroStep(batch) - Resnet50Profile()->MicroStep(batch)),
+                1, 1e-9)
+        << batch;
+  }
+}
+
 TEST(ProfilePrediction, AccumulationRepeatsTheMicroStep) {
   Plan plan = AllreducePlan({1}, 32);
   plan.accumulation_steps = 4;
