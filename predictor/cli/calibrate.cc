@@ -212,6 +212,7 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
     for (const TrainingFact& fact : TrainingFacts()) refuse(fact.key);
     return RunCheck(ReadRunsProblem(args, "check"), args.Has("json"));
   }
+  args.RequireOtherFile("output", {"runs", "workload-file", "profile"});
   const Fit fit = MakeFit(args);
   const CalibrationOutcome& outcome = fit.outcome;
   const std::string output = args.Has("output") ? args.Text("output") : "";

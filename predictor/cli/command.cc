@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <set>
 #include <sstream>
+#include <system_error>
 
 #include "data/plan/bucket_words.h"
 #include "data/plan/fields.h"
@@ -93,6 +95,29 @@ std::string Arguments::Required(const std::string& name) const {
     throw InputError(OptionPlace(name), "", "is required", "see stepcast " + command_ + " --help");
   }
   return Text(name);
+}
+
+std::vector<std::string> Arguments::AllTexts(const std::string& name) const {
+  if (!Has(name)) return {};
+  const auto* one = boost::any_cast<std::string>(&values_[name].value());
+  return one != nullptr ? std::vector<std::string>{*one} : Texts(name);
+}
+
+void Arguments::RequireOtherFile(const std::string& written,
+                                 std::initializer_list<const char*> read) const {
+  if (!Has(written)) return;
+  std::error_code error;  // of a file that is not there, which none can be
+  if (!std::filesystem::is_regular_file(Text(written), error)) return;
+  for (const char* name : read) {
+    for (const std::string& text : AllTexts(name)) {
+      // A capture may stand behind the name of its host.
+      for (const std::string& path : {text, text.substr(text.find('=') + 1)}) {
+        if (!std::filesystem::equivalent(Text(written), path, error)) continue;
+        throw InputError(OptionPlace(written), Text(written),
+                         "is a file that is read, and would be lost", "another file");
+      }
+    }
+  }
 }
 
 std::string TimeNow() {

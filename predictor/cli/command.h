@@ -3,6 +3,7 @@
 #define STEPCAST_PREDICTOR_CLI_COMMAND_H_
 
 #include <boost/program_options.hpp>
+#include <initializer_list>
 #include <set>
 #include <span>
 #include <string>
@@ -82,8 +83,14 @@ class Arguments {
   std::vector<std::string> Texts(const std::string& name) const;
   // The text, or an InputError that says the option is required.
   std::string Required(const std::string& name) const;
+  // Throws InputError where the file that option `written` names is one that an option among `read`
+  // names too: what was measured would be lost.
+  void RequireOtherFile(const std::string& written, std::initializer_list<const char*> read) const;
 
  private:
+  // The texts of an option, whether it may be repeated or not.
+  std::vector<std::string> AllTexts(const std::string& name) const;
+
   std::string command_;
   po::variables_map values_;
 };

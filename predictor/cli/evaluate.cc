@@ -39,6 +39,7 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
         "--runs data/measurements/ufrgs-tupi-holdout.csv --report judged.html\n");
     return kDone;
   }
+  args.RequireOtherFile("report", {"cluster", "runs", "workload-file"});
   const std::string group_by = args.Has("group-by") ? args.Text("group-by") : "";
   const std::vector<std::string> known = GroupingNames();
   if (!group_by.empty() && std::find(known.begin(), known.end(), group_by) == known.end()) {

@@ -280,6 +280,7 @@ int RunImport(const std::vector<std::string>& arguments) {
                      fmt::format("{}", fmt::join(kImportKinds, ", ")));
   }
   if (files.empty()) throw InputError({"", 0, "FILE"}, "", "is required", "files of kind " + kind);
+  args.RequireOtherFile("output", {"input", "cluster", "workload-file", "profile", "steps"});
   if (kind == "adaptdl") return ImportTraces(args, files);
   if (kind == "steps") return ImportSteps(args, files);
   if (kind == "nccl-tests" || kind == "osu") return ImportCollectives(args, kind, files);

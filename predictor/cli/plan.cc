@@ -140,6 +140,7 @@ int RunPlan(const std::vector<std::string>& arguments) {
         "  stepcast plan --cluster ufrgs-tupi --workload resnet50 --local-batch 128 --count 3\n");
     return kDone;
   }
+  args.RequireOtherFile("output", {"cluster", "among", "without", "workload-file", "profile"});
   Library library;
   const Cluster cluster =
       args.Has("cluster") ? library.LoadCluster(args.Text("cluster")) : Cluster();

@@ -64,6 +64,8 @@ int RunReport(const std::vector<std::string>& arguments) {
     return kDone;
   }
   const std::string output = args.Required("output");
+  args.RequireOtherFile("output",
+                        {"cluster", "runs", "judge", "network", "workload-file", "profile"});
   // What cannot be read is said before the fit, which may take long.
   std::optional<NetworkProfile> network;
   if (args.Has("network")) network = ReadNetworkProfile(args.Text("network"));

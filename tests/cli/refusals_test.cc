@@ -402,6 +402,50 @@ TEST(Refusals, OfAMillionColumns) {
 }
 
 // Output that is lost is told, whatever the command and however much it prints.
+// What is written over what was measured, by the same name or another.
+TEST(Refusals, OfAFileThatIsReadToo) {
+  const TempFolder folder;
+  const auto copy = [&](const char* name, const std::string& from) {
+    return folder.Write(name, FileContent(kSource + "/data/" + from));
+  };
+  const std::string runs = copy("runs.csv", "measurements/ufrgs-tupi-fit.csv");
+  const std::string others = copy("others.csv", "measurements/ufrgs-tupi-holdout.csv");
+  const std::string cluster = copy("c.yaml", "machines/ufrgs-tupi.yaml");
+  const std::string log = folder.Write("a=train.log", "step 5 ms\n");
+  const std::string link = folder.Path("link.csv");
+  std::filesystem::create_symlink(runs, link);
+  const Words target = {"--workload", "resnet50", "--local-batch", "128"};
+  const struct {
+    Words arguments;
+    std::string kept;
+  } cases[] = {
+      {{"calibrate", "--cluster", cluster, "--runs", others, runs, "--output", runs}, runs},
+      {{"calibrate", "--cluster", cluster, "--runs", runs, "--output", link}, runs},
+      {{"report", "--cluster", cluster, "--runs", runs, "--output", cluster}, cluster},
+      {{"report", "--cluster", cluster, "--runs", runs, "--judge", others, "--output", others},
+       others},
+      {{"evaluate", "--cluster", cluster, "--runs", runs, "--report", runs}, runs},
+      {Words{"plan", "--cluster", cluster, "--among", runs, "--output", runs} + target, runs},
+      {{"import", "steps", log, "--pattern", "(?<ms>[0-9.]+) ms", "--output", log}, log},
+      {{"import", "iperf3", "none.json", "--cluster", cluster, "--output", cluster}, cluster},
+  };
+  for (const auto& c : cases) {
+    const std::string before = FileContent(c.kept);
+    ExpectRefusal(c.arguments, "is a file that is read, and would be lost");
+    EXPECT_EQ(FileContent(c.kept), before) << Joined(c.arguments);
+  }
+  // A calibration may take the place of an earlier one, and new files that of old ones.
+  const std::string page = folder.Write("page.html", "an older page");
+  for (const Words& written :
+       {Words{"calibrate", "--cluster", cluster, "--runs", runs, "--output", cluster},
+        Words{"report", "--cluster", cluster, "--runs", runs, "--output", page}}) {
+    const ProcessResult result = Stepcast(written);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
+  EXPECT_NE(FileContent(cluster).find("calibration:"), std::string::npos);
+  EXPECT_NE(FileContent(page).find("<html"), std::string::npos);
+}
+
 TEST(Refusals, OfAFullDisk) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
   const TempFolder folder;
