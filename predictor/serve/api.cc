@@ -107,6 +107,24 @@ const Keys& ColumnKeys() {
   return keys;
 }
 
+// A key that an object does not have. It is told as the request spells it, where what is wrong with
+// a plan is told by the plan's keys.
+class UnknownKey : public InputError {
+  using InputError::InputError;
+};
+
+// What an unknown key may mean: the column of an option that is called so, or the nearest.
+std::string MeantBy(const std::string& key, const Keys& allowed) {
+  std::string flag = key;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  const PlanField* field = FindPlanField(flag);
+  const auto is_column = [&](const char* known) { return known == std::string(field->column); };
+  if (field != nullptr && std::any_of(allowed.begin(), allowed.end(), is_column)) {
+    return DidYouMean(std::string(field->column));
+  }
+  return DidYouMean(key, allowed);
+}
+
 // A JSON object that has these keys and no others.
 class Fields {
  public:
@@ -117,8 +135,8 @@ class Fields {
     for (const auto& [key, value] : object_.members) {
       const auto same = [&, name = &key](const char* known) { return *name == known; };
       if (std::any_of(allowed.begin(), allowed.end(), same)) continue;
-      throw InputError({"", 0, prefix_ + key.substr(0, kLongestKey)}, "",
-                       "is not a key" + DidYouMean(key, allowed), JoinNames(allowed));
+      throw UnknownKey({"", 0, prefix_ + key.substr(0, kLongestKey)}, "",
+                       "is not a key" + MeantBy(key, allowed), JoinNames(allowed));
     }
   }
 
@@ -512,8 +530,10 @@ Reply Api::Answer(const Endpoint& endpoint, const Request& request) const {
   if (!service_->ready() && path.substr(0, kQuestions.size()) == kQuestions) return NotReady();
   try {
     return (this->*endpoint.answer)(request);
-  } catch (const InputError& e) {
+  } catch (const UnknownKey& e) {
     return Problem(e);
+  } catch (const InputError& e) {
+    return Problem(InRequestTerms(e));
   } catch (const JsonError& e) {
     return Problem(400, fmt::format("body: is not JSON that is read here: {}", e.what()));
   } catch (const std::bad_alloc&) {
@@ -535,10 +555,9 @@ Reply Api::Problem(int status, const std::string& sentence) {
   return ProblemReply(status, ProblemJson(status, sentence));
 }
 
-Reply Api::Problem(const InputError& error) {
+Reply Api::Problem(const InputError& whole) {
   constexpr int kUnprocessable = 422;
   constexpr std::size_t kLongestValue = 200;
-  const InputError whole = InRequestTerms(error);
   const InputError e(whole.place(), whole.value().substr(0, kLongestValue), whole.problem(),
                      whole.allowed());
   Json problem = ProblemJson(kUnprocessable, e.what());

@@ -70,8 +70,8 @@ class Api {
 
   // One sentence as application/problem+json.
   static Reply Problem(int status, const std::string& sentence);
-  // What a request has wrong, in its own terms.
-  static Reply Problem(const InputError& error);
+  // What a request has wrong, with the key that `whole` names.
+  static Reply Problem(const InputError& whole);
 
  private:
   friend struct Endpoints;
