@@ -169,6 +169,14 @@ std::vector<SweepAxis> ReadAxes(const Arguments& args) {
   if (axes.empty()) {
     throw InputError(OptionPlace("over"), "", "is required", "at least one KEY=VALUES");
   }
+  const auto varies = [&](const char* key) {
+    return std::any_of(axes.begin(), axes.end(),
+                       [&](const SweepAxis& axis) { return axis.key == key; });
+  };
+  if (varies("workers") && varies("placement")) {
+    throw InputError(OptionPlace("over"), "workers", "says the same as placement",
+                     "one of the two");
+  }
   std::size_t count = 1;
   for (const SweepAxis& axis : axes) {
     count *= axis.values.size();

@@ -247,6 +247,7 @@ TEST(Refusals, NameAStrayWord) {
 }
 
 TEST(Refusals, OfWhatDoesNotGoTogether) {
+  const Words sweep = {"sweep", "--device", "t4", "--workload", "resnet18", "--local-batch", "8"};
   const struct {
     Words arguments;
     const char* named;
@@ -266,6 +267,10 @@ TEST(Refusals, OfWhatDoesNotGoTogether) {
              "--workers", "4", "--compress", "topk=0.01", "--try-strategy", "ps-sync"},
        "--try-strategy: 'ps-sync'"},
       {kPredict + Words{"--workers", "4", "--placement", "2-2"}, "--workers"},
+      {sweep + Words{"--over", "placement=4,2-2", "--over", "workers=1,2"},
+       "--over: 'workers' says the same as placement"},
+      {sweep + Words{"--over", "workers=1,2", "--over", "placement=4,2-2"},
+       "--over: 'workers' says the same as placement"},
       {kPredict + Words{"--workers", "2", "--hosts", "a+b+c"}, "--hosts"},
       {kPredict + Words{"--workers", "4", "--strategy", "ps-sync"}, "--servers"},
       {kPredict + Words{"--workers", "4", "--multicast"}, "--multicast"},
