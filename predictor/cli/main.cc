@@ -56,6 +56,7 @@ int RunProgram(const std::vector<std::string>& arguments) {
     return kBadInput;
   }
   const std::string& name = arguments.front();
+  if (name == "help" && arguments.size() > 1) return RunProgram({arguments[1], "--help"});
   if (name == "--help" || name == "-h" || name == "help") {
     Print(Usage());
     return kDone;

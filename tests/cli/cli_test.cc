@@ -179,6 +179,16 @@ TEST(Help, ListsAllCommands) {
   }
 }
 
+TEST(Help, IsThatOfTheCommandThatIsNamed) {
+  for (const char* command : kCommands) {
+    const ProcessResult result = Stepcast({"help", command});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, Stepcast({command, "--help"}).out);
+    EXPECT_EQ(result.out.rfind(std::string("usage: stepcast ") + command, 0), 0U) << result.out;
+  }
+  ExpectError({"help", "predcit"}, {"'predcit' is not a command (did you mean predict?)"});
+}
+
 TEST(Help, NamesTheOptionsOfAPlan) {
   for (const char* command : {"predict", "sweep", "limits", "recommend", "plan"}) {
     const std::string text = Stepcast({command, "--help"}).out;
