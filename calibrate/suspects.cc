@@ -49,6 +49,12 @@ constexpr DataRate<> kSlowestInUse = MegabitsPerSecond(100.0);
 // How many times as long, or as short: at least 1.
 std::string TimesText(double log_ratio) { return NumberText(std::exp(std::abs(log_ratio))); }
 
+// "slower by a factor of 1.6".
+std::string SpeedText(double log_ratio) {
+  return (log_ratio > 0 ? "slower by a factor of " : "faster by a factor of ") +
+         TimesText(log_ratio);
+}
+
 // The rate that a link was sold with, where what was found may be it: libraries reach as little as
 // 0.57 of one (docs/explanation/step-model.md).
 std::optional<DataRate<>> SoldAs(DataRate<> rate) {
@@ -553,9 +559,8 @@ class Diagnosis {
 
   std::string OtherSpeed() const {
     if (IsMetByFit()) return "behaves as the model says";
-    const std::string times = TimesText(row_.log_ratio);
     if (row_.log_ratio > 0) {
-      const std::string cause = "slower by " + times +
+      const std::string cause = SpeedText(row_.log_ratio) +
                                 " than its like: a straggling node, a device that is throttled or "
                                 "shared, ";
       for (LinkFacts Plan::*link : Links()) {
@@ -570,7 +575,7 @@ class Diagnosis {
     if (!model_.workload().communication_only && LogRatio(alone) < -met_) {
       return "faster than the compute alone: fewer samples, another precision or another device?";
     }
-    return "faster by " + times +
+    return SpeedText(row_.log_ratio) +
            " than the model says: compressed gradients, another strategy or fewer nodes?";
   }
 
@@ -663,8 +668,7 @@ std::vector<Suspect> FindSuspects(const CalibrationProblem& problem,
           Diagnosis(problem, models.Of(problem.runs[candidate.run]), accumulations, candidate)
               .Cause();
     } else {
-      suspect.cause = (candidate.log_ratio > 0 ? "slower by " : "faster by ") +
-                      TimesText(candidate.log_ratio) + " than the model says";
+      suspect.cause = SpeedText(candidate.log_ratio) + " than the model says";
     }
     suspects.push_back(std::move(suspect));
   }

@@ -132,7 +132,7 @@ std::vector<Spoilt> SpoiltRows() {
       {"MoreLoss", resnet, Changed(eight, losing(0.001)), Changed(eight, losing(0.02)), same,
        " %, where 0.1 % are stated"},
       {"Throttled", resnet, single, single, [](double t) { return 1.6 * t; },
-       "than its like: a straggling node"},
+       "slower by a factor of 1."},
       {"Shared", resnet, AllreducePlan({4}, 24), AllreducePlan({4}, 24),
        [](double t) { return 1.45 * t; }, "than its like: a straggling node"},
       {"Straggling", resnet, AllreducePlan({1, 1}, 64), AllreducePlan({1, 1}, 64),
@@ -412,7 +412,7 @@ TEST(Suspects, AllAreReportedAndTheWorstExplained) {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < suspects.size(); ++i) {
     found.push_back(suspects[i].run);
-    EXPECT_EQ(Says(suspects[i], "slower by "), i >= kMaxDiagnosed) << suspects[i].cause;
+    EXPECT_EQ(Says(suspects[i], "slower by a factor of "), i >= kMaxDiagnosed) << suspects[i].cause;
   }
   std::sort(found.begin(), found.end());
   EXPECT_EQ(found, spoilt);
