@@ -259,11 +259,16 @@ double ParseNumber(std::string_view text, const InputPlace& place, const NumberR
 }
 
 double ParseProbability(std::string_view text, const InputPlace& place) {
-  const double p = ParseNumber(text, place, NumberRange{kLeastLoss, 1, true});
-  if (p == 1) {
-    throw InputError(place, std::string(text), "would lose every packet",
-                     "0, or from 1e-15 to below 1");
+  const std::string allowed = "0, or from 1e-15 to below 1";
+  double p = 0;
+  try {
+    p = ParseNumber(text, place, NumberRange{kLeastLoss, 1, true});
+  } catch (const OutOfRange& e) {
+    throw OutOfRange(e.place(), e.value(), allowed);
+  } catch (const InputError& e) {
+    throw InputError(e.place(), e.value(), e.problem(), allowed);
   }
+  if (p == 1) throw InputError(place, std::string(text), "would lose every packet", allowed);
   return p;
 }
 
