@@ -426,6 +426,16 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   search.accumulation_steps = ParseList(args, "try-accumulation", counts);
   search.servers = ParseList(args, "try-servers", counts);
   search.strategies = ParseList(args, "try-strategy", ParseEnum<Strategy>);
+  const auto has_servers = [](Strategy tried) { return TraitsOf(tried).may_have_servers(); };
+  const bool any_servers =
+      search.strategies.empty()
+          ? has_servers(plan.strategy)
+          : std::any_of(search.strategies.begin(), search.strategies.end(), has_servers);
+  if (!search.servers.empty() && !any_servers) {
+    throw InputError(OptionPlace("try-servers"), args.Text("try-servers"),
+                     "are servers of no strategy that is tried",
+                     "with --strategy or --try-strategy ps-sync, ps-async or byteps");
+  }
   search.buckets = ParseList(args, "try-bucket", ParseBucketCap);
   search.shards = ParseList(args, "try-shard", ParseEnum<Shard>);
   search.compressions = ParseList(args, "try-compress", ParseCompression);

@@ -247,6 +247,8 @@ TEST(Refusals, NameAStrayWord) {
 }
 
 TEST(Refusals, OfWhatDoesNotGoTogether) {
+  const Words recommend = {"recommend",     "--device", "t4",        "--workload", "resnet18",
+                           "--local-batch", "8",        "--workers", "4"};
   const Words sweep = {"sweep", "--device", "t4", "--workload", "resnet18", "--local-batch", "8"};
   const struct {
     Words arguments;
@@ -266,6 +268,11 @@ TEST(Refusals, OfWhatDoesNotGoTogether) {
       {Words{"recommend", "--device", "t4", "--workload", "resnet18", "--local-batch", "8",
              "--workers", "4", "--compress", "topk=0.01", "--try-strategy", "ps-sync"},
        "--try-strategy: 'ps-sync'"},
+      {recommend + Words{"--try-servers", "1,2"},
+       "--try-servers: '1,2' are servers of no strategy that is tried"},
+      {recommend + Words{"--strategy", "ps-sync", "--servers", "1", "--try-strategy", "ring,tree",
+                         "--try-servers", "2"},
+       "--try-servers: '2' are servers of no strategy that is tried"},
       {kPredict + Words{"--workers", "4", "--placement", "2-2"}, "--workers"},
       {sweep + Words{"--over", "placement=4,2-2", "--over", "workers=1,2"},
        "--over: 'workers' says the same as placement"},
@@ -279,6 +286,12 @@ TEST(Refusals, OfWhatDoesNotGoTogether) {
       {kPredict + Words{"--workers", "1", "--profile", "xeon-onednn-1"}, "--profile"},
   };
   for (const auto& c : cases) ExpectRefusal(c.arguments, c.named);
+  for (const Words& tried :
+       {Words{"--try-strategy", "ring,ps-sync"}, Words{"--strategy", "byteps", "--servers", "1"}}) {
+    const ProcessResult result =
+        Stepcast(recommend + kLink + tried + Words{"--try-servers", "1,2"});
+    EXPECT_EQ(result.err, "") << Joined(tried);
+  }
 }
 
 // A cluster file with one of its values left out by its sign, or replaced by another kind.
