@@ -2,11 +2,53 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
+#include <iterator>
 
 #include "data/values/names.h"
 #include "data/values/suggest.h"
 
 namespace stepcast {
+namespace {
+
+// "a100", "sxm4" and "80gb" of "NVIDIA A100-SXM4-80GB": the words of a name, without its maker's.
+std::vector<std::string> DeviceWords(const std::string& name) {
+  constexpr const char* kMakers[] = {"nvidia", "amd", "tesla", "geforce", "instinct"};
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : name + ' ') {
+    const auto letter = static_cast<unsigned char>(c);
+    if (std::isalnum(letter)) {
+      word += static_cast<char>(std::tolower(letter));
+    } else if (!word.empty()) {
+      if (std::find(std::begin(kMakers), std::end(kMakers), word) == std::end(kMakers)) {
+        words.push_back(word);
+      }
+      word.clear();
+    }
+  }
+  return words;
+}
+
+// The device whose words are all among those of `name`, the most of them: a letter that is wrong
+// makes an H100 of 80 GB no A100 of 80 GB. Empty where none is.
+std::string NamedWithin(const std::string& name, const std::vector<Device>& known) {
+  const std::vector<std::string> said = DeviceWords(name);
+  std::string within;
+  std::size_t most = 0;
+  for (const Device& device : known) {
+    const std::vector<std::string> words = DeviceWords(device.name);
+    const bool all = std::all_of(words.begin(), words.end(), [&](const std::string& word) {
+      return std::find(said.begin(), said.end(), word) != said.end();
+    });
+    if (!all || words.size() <= most) continue;
+    most = words.size();
+    within = device.name;
+  }
+  return within;
+}
+
+}  // namespace
 
 std::string CanonicalName(const std::string& name) {
   std::string out;
@@ -35,8 +77,10 @@ InputError NoDataSheet(const std::string& device, const std::vector<Device>& kno
                        const InputPlace& place) {
   std::vector<std::string> names;  // by which it may have been meant
   for (const Device& one : known) names.push_back(one.name);
+  const std::string within = NamedWithin(device, known);
   return {
-      place, device, "has no data sheet" + DidYouMean(device, names),
+      place, device,
+      "has no data sheet" + (within.empty() ? DidYouMean(device, names) : DidYouMean(within)),
       JoinNames(names) +
           "; or a device that a cluster file describes (device: {name: ...}), or that runs were "
           "measured on (stepcast calibrate)"};

@@ -195,6 +195,15 @@ TEST(Refusals, SayWhatWasMeant) {
   }
   ExpectMeant(Words{"predict", "--device", "rtx_4091", "--workload", "resnet18"} + target,
               "rtx_4091", "rtx_4090");
+  // Which device it is stands in its words, whatever else they say.
+  const std::pair<const char*, const char*> devices[] = {
+      {"h100-80gb", "h100"},           {"A100 40GB", "a100"},
+      {"NVIDIA A100", "a100"},         {"NVIDIA H100 SXM5", "h100"},
+      {"V100-SXM3-32GB", "v100_32gb"}, {"RTX 3090 Founders", "rtx_3090"}};
+  for (const auto& [wrong, meant] : devices) {
+    ExpectMeant(Words{"predict", "--device", wrong, "--workload", "resnet18"} + target, wrong,
+                meant);
+  }
   for (const std::string& name : WorkloadNames()) {
     std::string wrong = name;
     const std::size_t first = name[0] == name[1] ? 1 : 0;  // of two letters that differ
