@@ -313,10 +313,13 @@ void RequireKnownHosts(const Cluster& cluster, const std::set<std::string>& know
   for (const std::string& host : hosts) {
     if (known.count(host) > 0) continue;
     const std::vector<std::string> names(known.begin(), known.end());
-    throw InputError(place, host,
-                     fmt::format("is no host of {}{}", cluster.name, DidYouMean(host, names)),
-                     fmt::format("{}; list others under hosts in the cluster file",
-                                 JoinNames(std::span<const std::string>(names))));
+    const bool is_list = host.find(',') != std::string::npos;
+    throw InputError(
+        place, host,
+        fmt::format("is no host of {}{}", cluster.name,
+                    is_list ? "; names of hosts are joined by +" : DidYouMean(host, names)),
+        fmt::format("{}; list others under hosts in the cluster file",
+                    JoinNames(std::span<const std::string>(names))));
   }
 }
 

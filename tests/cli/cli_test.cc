@@ -1196,6 +1196,10 @@ TEST(Errors, HostsThatTheClusterCannotHave) {
                  "128", "--hosts", "tupi1+tupi3"},
                 with("--hosts: "));
   }
+  ExpectError(
+      {"predict", "--cluster", "ufrgs-tupi", "--workload", "resnet50", "--local-batch", "128",
+       "--hosts", "tupi1,tupi2"},
+      {"'tupi1,tupi2' is no host of ufrgs-tupi; names of hosts are joined by +; allowed: "});
   ExpectError({"sweep", "--cluster", "ufrgs-tupi", "--workload", "resnet50", "--local-batch", "128",
                "--over", "hosts=tupi1,tupi3"},
               with("--hosts: "));
