@@ -98,7 +98,8 @@ class Arguments {
 // The time of day as profiles keep it, in UTC.
 std::string TimeNow();
 
-// The error with its dashes where a check of the plan names an option of the command line.
+// The error with its dashes where a check of the plan, or of how it is trained, names an option of
+// the command line.
 InputError InOptionTerms(const InputError& error);
 
 // The position of `text` among `names`; an InputError that lists them where it is none.

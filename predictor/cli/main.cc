@@ -7,6 +7,7 @@
 
 #include "data/plan/fields.h"
 #include "data/values/suggest.h"
+#include "data/values/training_facts.h"
 #include "predictor/cli/command.h"
 
 namespace stepcast::cli {
@@ -82,7 +83,8 @@ std::span<const Command> Commands() { return kCommands; }
 
 InputError InOptionTerms(const InputError& error) {
   const InputPlace& place = error.place();
-  const bool is_option = place.key == "workload" || FindPlanField(place.key) != nullptr;
+  const bool is_option = place.key == "workload" || FindPlanField(place.key) != nullptr ||
+                         FindTrainingFact(place.key) != nullptr;
   if (!place.file.empty() || !is_option) return error;
   return error.At(OptionPlace(place.key));
 }

@@ -293,6 +293,7 @@ TEST(Refusals, OfWhatDoesNotGoTogether) {
       {kPredict + Words{"--workers", "4", "--staleness-bound", "3"}, "--staleness-bound"},
       {kPredict + Words{"--workers", "4", "--backup-workers", "4"}, "--backup-workers"},
       {kPredict + Words{"--workers", "1", "--profile", "xeon-onednn-1"}, "--profile"},
+      {kPredict + Words{"--precision", "fp8"}, "stepcast: --precision: 'fp8' needs units"},
   };
   for (const auto& c : cases) ExpectRefusal(c.arguments, c.named);
   for (const Words& tried :
