@@ -30,6 +30,17 @@ Json DeviceJson(const Device& d) {
           {"source", d.source}};
 }
 
+// What load() gives of a name that stands without an option; `word` is what help calls it, and what
+// an error names that names no file.
+template <class Load>
+auto LoadNamed(const char* word, const Load& load) {
+  try {
+    return load();
+  } catch (const InputError& e) {
+    throw e.place().file.empty() ? e.At({"", 0, word}) : e;
+  }
+}
+
 }  // namespace
 
 int RunWorkloads(const std::vector<std::string>& arguments) {
@@ -50,8 +61,11 @@ int RunWorkloads(const std::vector<std::string>& arguments) {
   Library library;
   for (const std::string& path : args.Texts("workload-file")) library.AddWorkloadFile(path);
   const std::vector<std::string> wanted = args.Texts("input");
+  const auto load = [&](const std::string& name) {
+    return LoadNamed("NAME", [&] { return library.LoadWorkload(name); });
+  };
   if (!wanted.empty() && !args.Has("json")) {
-    for (const std::string& name : wanted) Print(FormatWorkload(library.LoadWorkload(name)));
+    for (const std::string& name : wanted) Print(FormatWorkload(load(name)));
     return kDone;
   }
   Json json = Json::array();
@@ -62,7 +76,7 @@ int RunWorkloads(const std::vector<std::string>& arguments) {
                {"layers", "", Align::kRight},
                {"title", "", Align::kLeft}});
   for (const std::string& name : wanted.empty() ? library.AllWorkloadNames() : wanted) {
-    const Workload w = library.LoadWorkload(name);
+    const Workload w = load(name);
     if (args.Has("json")) {
       json.push_back(WorkloadJson(w));
     } else {
@@ -95,8 +109,11 @@ int RunMachines(const std::vector<std::string>& arguments) {
   }
   const Library library;
   const std::vector<std::string> wanted = args.Texts("input");
+  const auto load = [&](const std::string& name) {
+    return LoadNamed("CLUSTER", [&] { return library.LoadCluster(name); });
+  };
   if (!wanted.empty() && !args.Has("json")) {
-    for (const std::string& name : wanted) Print(FormatCluster(library.LoadCluster(name)));
+    for (const std::string& name : wanted) Print(FormatCluster(load(name)));
     return kDone;
   }
   Json clusters = Json::array();
@@ -108,7 +125,7 @@ int RunMachines(const std::vector<std::string>& arguments) {
                        {"link", "", Align::kRight},
                        {"title", "", Align::kLeft}});
   for (const std::string& name : wanted.empty() ? library.ClusterNames() : wanted) {
-    const Cluster c = library.LoadCluster(name);
+    const Cluster c = load(name);
     clusters.push_back(ClusterJson(c));
     cluster_table.AddRow({c.name, std::to_string(c.nodes),
                           std::to_string(c.nodes * c.devices_per_node), c.device,

@@ -470,7 +470,9 @@ TEST(Errors, UnknownNames) {
   ExpectError({"predict", "--cluster", "gce-t4", "--workload", "resnet5000", "--local-batch", "1"},
               {"workload: 'resnet5000'", "--workload-file"});
   ExpectError({"workloads", "resnet5000"}, {"'resnet5000'", "resnet50"});
-  ExpectError({"machines", "gce-t5"}, {"'gce-t5'", "gce-t4"});
+  ExpectError({"machines", "gce-t5"}, {"stepcast: CLUSTER: 'gce-t5'", "gce-t4"});
+  ExpectError({"workloads", "resnet50x"},
+              {"stepcast: NAME: 'resnet50x'", "did you mean resnet50?"});
   ExpectError({"import", "horovod", "x.csv"}, {"'horovod'", "adaptdl"});
   ExpectError({"evaluate", "--cluster", "ufrgs-tupi", "--runs", kFitRuns, "--group-by", "colour"},
               {"--group-by: 'colour'", "workload"});
