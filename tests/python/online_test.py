@@ -28,7 +28,9 @@ class OnlineCalibrations(unittest.TestCase):
         before = self.job.observe(self.plans[0], 1.7 * truth.predict(self.plans[0]).step_time_s)
         self.assertAlmostEqual(before.predicted_s, truth.predict(self.plans[0]).step_time_s)
         self.assertAlmostEqual(before.log_ratio, 0.5306, places=3)
-        self.assertIn("predicted", repr(before))
+        self.assertGreater(abs(before.surprise - before.log_ratio), 0.1)
+        self.assertEqual(repr(before), f"<Observation: predicted {before.predicted_s:.4g} s, "
+                                       f"{before.surprise:+.1f} standard deviations>")
         self.observe(self.job)
         self.assertEqual(self.job.rows, 9)
         learnt = self.job.predictor()

@@ -217,6 +217,13 @@ class GoodputFunctions(unittest.TestCase):
         self.assertTrue((batch[1:] * replicas[1:] >= 128).all())
         self.assertTrue((batch * replicas <= 4096).all())
 
+    def test_the_least_shares_make_up_the_initial_batch(self):
+        """Where noise is nothing, samples beyond the initial batch are worth nothing."""
+        fn = pollux.GoodputFunction(self.params, (1.0, 0.0), 128)
+        for replicas in range(1, 41):
+            _, batch, steps = fn.optimize(-(-replicas // 4), replicas, 4096, (8, 256))
+            self.assertEqual((batch, steps), (max(8, math.ceil(128 / replicas)), 0), replicas)
+
     def test_by_default_the_initial_batch_is_the_limit(self):
         for replicas in (1, 2, 4, 8):
             _, batch, steps = self.fn.optimize(1, replicas)

@@ -1,5 +1,6 @@
 """Clusters, devices, workloads and plans: what is read, made, shown and refused."""
 
+import re
 import tempfile
 import unittest
 from pathlib import Path
@@ -129,6 +130,20 @@ class Records(unittest.TestCase):
         self.assertIsInstance(error, ValueError)
         self.assertIn("c.yaml:3: nodes", str(error))
 
+    def test_the_table_of_a_calibration_has_its_numbers(self):
+        cluster = stepcast.parse_cluster(
+            "name: c\ndevice: t4\nnodes: 2\ndevices_per_node: 1\n"
+            "calibration:\n  residual_log_sd: 0.05\n  parameters:\n"
+            "    - {scope: cluster, name: link_bandwidth, unit: Gbit/s, value: 8.5, low: 6.25, "
+            "high: 11.5, log_sd: 0.1, prior_value: 1, prior_log_sd: 1, decided_by: data}\n"
+            "    - {scope: cluster, name: overlap_share, value: 0.5, log_sd: 0.1, "
+            "prior_value: 1, prior_log_sd: 1, decided_by: stated}\n")
+        rows = [re.findall(r"<td>(.*?)</td>", row)
+                for row in re.findall(r"<tr>(.*?)</tr>", cluster._repr_html_())]
+        self.assertEqual([row for row in rows if row],
+                         [["cluster", "link_bandwidth", "8.5 Gbit/s", "6.25 - 11.5", "data"],
+                          ["cluster", "overlap_share", "0.5", "", "stated"]])
+
     def test_reprs_are_text_and_html(self):
         cluster = stepcast.read_cluster("gce-t4")
         self.assertEqual(repr(cluster), "<Cluster gce-t4: 4 x 4 t4, not calibrated>")
@@ -185,6 +200,38 @@ class Plans(unittest.TestCase):
             with self.subTest(keywords), self.assertRaises(stepcast.InputError) as caught:
                 stepcast.Plan(**keywords)
             self.assertEqual(caught.exception.key, key)
+
+    def test_numbers_that_no_c_int_holds_are_told_as_they_are(self):
+        for value in (-2**31 - 1, 2**31, -2**40, 2**40, -2**64, 2**64):
+            with self.subTest(value), self.assertRaises(stepcast.InputError) as caught:
+                stepcast.Plan(local_batch=value)
+            error = caught.exception
+            self.assertEqual((error.key, error.value, error.problem, error.allowed),
+                             ("local_batch", str(value), "is out of range",
+                              f"{-2**31} to {2**31 - 1}"))
+
+    def test_what_fields_say_is_what_plans_take(self):
+        """The ends of each range, what lies behind them, and nought."""
+        def takes(name, value):
+            try:
+                stepcast.Plan().replace(**{name: value})
+            except stepcast.InputError as error:
+                return error.problem != "is out of range"
+            return True
+
+        checked = 0
+        for name, field in stepcast.plan_fields().items():
+            if field.unit is None or field.least is None:
+                continue
+            checked += 1
+            number = int if isinstance(getattr(stepcast.Plan(), name), int) else float
+            with self.subTest(name):
+                self.assertTrue(takes(name, number(field.least)))
+                if name not in ("backup_workers", "slow_nodes"):  # which a plan has no more of
+                    self.assertEqual(takes(name, number(field.most)), not field.below_most)
+                self.assertFalse(takes(name, number(2 * field.most)))
+                self.assertEqual(takes(name, number(0)), field.or_nought or field.least == 0)
+        self.assertGreater(checked, 15)
 
     def test_fields_say_what_they_may_be(self):
         fields = stepcast.plan_fields()
