@@ -17,6 +17,7 @@
 #include "predictor/binding.h"
 #include "predictor/report/terminal.h"
 #include "tests/cli/process.h"
+#include "tests/cli/program.h"
 #include "tests/support/changed_plans.h"
 #include "tests/support/temp_file.h"
 
@@ -25,6 +26,7 @@ namespace {
 
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
+using program::Unwrapped;
 
 const std::string kSource = STEPCAST_SOURCE_DIR;
 const std::string kFitRuns = kSource + "/data/measurements/ufrgs-tupi-fit.csv";
@@ -85,11 +87,6 @@ std::string ReplaceAll(std::string text, const std::string& from, const std::str
     text.replace(at, from.size(), to);
   }
   return text;
-}
-
-// One space for all white space, so that a wrapped sentence can be found.
-std::string Unwrapped(const std::string& text) {
-  return std::regex_replace(text, std::regex("\\s+"), " ");
 }
 
 // ---- Help.
@@ -1625,6 +1622,13 @@ TEST(Recommend, WhatMakesAPlanFitIsFoundByTheSearch) {
   EXPECT_EQ(fits(on_nodes_of_four("gpt2_large", "16")),
             "A plan fits with --try-shard optimizer, --attention fused, --recompute selective or "
             "--recompute full.\n");
+  // Who recomputes some of it may recompute all of it.
+  for (const auto& [network, batch] : {std::pair("gpt2", "32"), std::pair("gpt2_medium", "16")}) {
+    EXPECT_EQ(fits({"--cluster", "aws-g4dn-12xlarge", "--workload", network, "--workers", "16",
+                    "--local-batch", batch, "--try-local-batch", batch, "--try-accumulation", "1",
+                    "--recompute", "selective"}),
+              "A plan fits with a smaller --try-local-batch or --recompute full.\n");
+  }
   EXPECT_EQ(fits(on_nodes_of_four("gpt2_xl", "16")), "A plan fits with --try-shard hybrid.\n");
   // Within one node there is no other.
   EXPECT_EQ(fits(on_nodes_of_four("gpt2_xl", "4")), "A plan fits with --try-shard parameters.\n");

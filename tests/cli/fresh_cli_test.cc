@@ -219,6 +219,16 @@ TEST_F(FreshCli, AStageThatIsKilledEndsTheWay) {
   EXPECT_EQ(result.err.find("stage 2"), std::string::npos) << result.err;
 }
 
+// Who measures compute too has a stage more, the first.
+TEST_F(FreshCli, ComputeIsAStageOfItsOwn) {
+  Words asked = kAsked;
+  *(std::find(asked.begin(), asked.end(), "none")) = "onednn";
+  const ProcessResult result = Run(0, 2, FreeMaster(), asked + Words{"--budget", "0.1 s"}, "0.3s");
+  EXPECT_NE(result.exit_code, 0) << "nobody else comes";
+  EXPECT_NE(result.err.find("stage 1 of 9: stepcast microbench --batch=8,2 "), std::string::npos)
+      << result.err;
+}
+
 TEST_F(FreshCli, WhatIsMissingOrMeansNothingIsSaid) {
   const Words fresh = {"calibrate", "--fresh", "--hosts", "127.0.0.1,b"};
   ExpectError(fresh, {"--output: is required"});

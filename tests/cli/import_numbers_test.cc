@@ -299,6 +299,24 @@ TEST(ImportNumbers, OfStepsOfEachKindOfLog) {
   }
 }
 
+// Ranks that are alike, whichever of them the log tells of first.
+TEST(ImportNumbers, OfRanksThatAreAlike) {
+  const TempFolder folder;
+  for (const int first : {0, 1}) {
+    std::string text;
+    for (int i = 0; i < 30; ++i) {
+      for (const int rank : {first, 1 - first}) {
+        text += fmt::format("[rank{}]:Epoch: [0][{}/99]\tTime  0.350 ( 0.4)\n", rank, i);
+      }
+    }
+    const std::string path = folder.Write(std::to_string(first), text);
+    ExpectSteps(path, {0, nullptr}, 1, {});
+    const Json json = JsonOf({"import", "steps", path, "--warm-up", "0"});
+    EXPECT_EQ(json.at("first_line"), 1);
+    EXPECT_EQ(json.at("last_line"), 60);
+  }
+}
+
 TEST(ImportNumbers, OfAsManyStepsAsShowQuantiles) {
   const TempFolder folder;
   for (const int steps : {9, 10, 60}) {

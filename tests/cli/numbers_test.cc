@@ -18,6 +18,7 @@
 
 #include "calibrate/calibrate.h"
 #include "calibrate/drift.h"
+#include "calibrate/identifiability.h"
 #include "calibrate/next_runs.h"
 #include "data/io/compute_profile_file.h"
 #include "data/io/machines.h"
@@ -60,6 +61,7 @@ using program::NumberTable;
 using program::Or;
 using program::Same;
 using program::Stepcast;
+using program::Unwrapped;
 using program::Words;
 using program::operator+;
 
@@ -310,8 +312,12 @@ TEST(Numbers, OfAPredictionAndItsJob) {
         "half the steps within " + text(p.p50),
         "95 % within " + text(p.p95),
         "99 % within " + text(p.p99),
-        "save every " + text(f.daly) + " of training (Daly; Young " + text(f.young) + ")",
-        text(f.chief_loss),
+        "one in " + text(f.between) +
+            (TraitsOf(strategy).asynchronous()
+                 ? ", of a server's node one in " + text(f.between_restarts)
+                 : "") +
+            "; save every " + text(f.daly) + " of training (Daly; Young " + text(f.young) + ")",
+        "costs all workers " + text(f.chief_loss),
         FormatPercent(*job.efficiency) + " statistical efficiency",
         text(job.epoch->time),
         text(*job.epoch->time_with_failures),
@@ -323,6 +329,12 @@ TEST(Numbers, OfAPredictionAndItsJob) {
     const double joule = *job.spending.energy_j;
     ASSERT_TRUE(1e3 < joule && joule < 3.6e6);
     said.push_back(FormatNumber(1e-3 * joule) + " kJ a step");
+    if (!TraitsOf(strategy).asynchronous()) {
+      const StepTime<double>& parts = p.breakdown;
+      const Duration<> shown = parts.exposed_transfer + parts.exposed_latency;
+      said.push_back(text(parts.synchronisation) + " of synchronisation, " +
+                     text(parts.synchronisation - shown) + " of it hidden");
+    }
     if (p.server_times && strategy == Strategy::kPsSync) {
       said.push_back("push " + text(p.server_times->push) + ", update " +
                      text(p.server_times->update) + ", pull " + text(p.server_times->pull));
@@ -342,19 +354,13 @@ TEST(Numbers, OfAPredictionAndItsJob) {
       said.push_back(text(a.fast_cycle) + ", on slow nodes " + text(a.slow_cycle) + "; " +
                      FormatPercent(a.slow_updates) + " of the updates");
     }
-    const ProcessResult printed =
-        RunProcess(Words{STEPCAST_PROGRAM} + words + options, {.variables = {"COLUMNS=120"}});
-    std::string line;  // no matter how it is wrapped
-    for (const char c : printed.out) {
-      if (c == '\n' || (c == ' ' && !line.empty() && line.back() == ' ')) {
-        if (!line.empty() && line.back() != ' ') line += ' ';
-      } else {
-        line += c;
-      }
-    }
+    const std::string printed = Unwrapped(Stepcast(words + options).out);
     for (const std::string& one : said) {
-      EXPECT_NE(line.find(one), std::string::npos) << printed.out << "lacks: " << one;
+      EXPECT_NE(printed.find(one), std::string::npos) << printed << "lacks: " << one;
     }
+    // A bound from above on the energy is none from below.
+    EXPECT_EQ(printed.find("with devices busy throughout") != std::string::npos,
+              job.spending.energy_at_most && !job.not_counted.empty());
   }
 }
 
@@ -399,9 +405,15 @@ TEST(Numbers, OfJobsBeside) {
   ExpectNumbers(printed.at("beside"), table);
   EXPECT_TRUE(Same(printed.at("plan").at("link_others"), shared[0].others));
   EXPECT_TRUE(Same(printed.at("step_time_s"), shared[0].beside.in(kSeconds)));
-  // The same in words.
-  program::ExpectText(words, {"jobs on the same links", FormatPercent(shared[1].link_busy),
-                              FormatDuration(shared[2].beside)});
+  // The same in words, a row for each.
+  const std::string text = Unwrapped(Stepcast(words).out);
+  EXPECT_NE(text.find("jobs on the same links"), std::string::npos) << text;
+  for (const SharedJob& job : shared) {
+    const std::string row = FormatPercent(job.link_busy) + " " + FormatDuration(job.alone) + " " +
+                            FormatDuration(job.beside) + " " +
+                            FormatPercent((job.beside - job.alone) / job.alone) + " ";
+    EXPECT_NE(text.find(row), std::string::npos) << row << "\n" << text;
+  }
   const std::string apart = folder.Write("apart.csv",
                                          "workload,device,placement,hosts,servers,strategy,"
                                          "local_batch\nvgg16," +
@@ -589,8 +601,11 @@ TEST(Numbers, OfTheLimits) {
       if (value == "none") value = nullptr;
     }
     ExpectNumbers(printed, table);
-    if (servers) continue;
     const std::string text = Stepcast(words).out;
+    const std::string twice =
+        "Links twice as fast bring " + FormatPercent(*inverse.twice_the_link - 1) + " more";
+    EXPECT_NE(Unwrapped(text).find(twice), std::string::npos) << twice << "\n" << text;
+    if (servers) continue;
     for (const ScalingPoint& point : limits.curve) {
       std::size_t at = 0;
       for (const std::string& cell :
@@ -937,6 +952,38 @@ TEST(Numbers, OfASweepInWordsAndOnAPlot) {
   }
 }
 
+// Numbers of one size lie on a plain axis: equal differences are as far apart as each other. From
+// fifty times on equal ratios are.
+TEST(Numbers, OfTheAxisOfASweep) {
+  const Lab lab;
+  const std::string plot = lab.folder.Path("axis.svg");
+  const auto places = [&](const std::string& over) {
+    EXPECT_EQ(Stepcast({"sweep", "--cluster", lab.file, "--workload", "vgg16", "--local-batch", "2",
+                        "--workers", "4", "--over", over, "--plot", plot})
+                  .exit_code,
+              0);
+    const std::string svg = FileContent(plot);
+    std::vector<double> found;
+    const std::regex marker("<circle cx=\"([0-9.]+)\"");
+    for (std::sregex_iterator at(svg.begin(), svg.end(), marker), end; at != end; ++at) {
+      found.push_back(std::stod((*at)[1]));
+    }
+    return found;
+  };
+  for (const std::string over : {"local-batch=1,25,49", "bandwidth=1 Gbit/s,2 Gbit/s,3 Gbit/s"}) {
+    const std::vector<double> x = places(over);
+    ASSERT_EQ(x.size(), 3U) << over;
+    EXPECT_NEAR(x[2] - x[1], x[1] - x[0], 0.03) << over;
+  }
+  for (const std::string over :
+       {"local-batch=1,7,49,343", "bandwidth=1 Gbit/s,10 Gbit/s,100 Gbit/s,1000 Gbit/s"}) {
+    const std::vector<double> x = places(over);
+    ASSERT_EQ(x.size(), 4U) << over;
+    EXPECT_NEAR(x[2] - x[1], x[1] - x[0], 0.03) << over;
+    EXPECT_NEAR(x[3] - x[2], x[1] - x[0], 0.03) << over;
+  }
+}
+
 // Named hosts say on how many nodes a point of a sweep is, and what does not fit is said.
 TEST(Numbers, OfHostsInASweep) {
   const Lab lab;
@@ -1110,7 +1157,20 @@ TEST(Numbers, OfAProfile) {
     add("backward", sum.layers[i].backward);
     add("update", sum.layers[i].update);
   }
-  ExpectNumbers(JsonOf({"profile", shipped, "--workload", "resnet50"}), sums);
+  const Words shipped_words = {"profile", shipped, "--workload", "resnet50"};
+  ExpectNumbers(JsonOf(shipped_words), sums);
+  // What the host adds, in words.
+  ASSERT_GT(std::min({sum.host, sum.allocation, sum.host_update}).si(), 0);
+  const std::string host = "The host adds " + FormatDuration(sum.host) + " of its own and " +
+                           FormatDuration(sum.allocation) + " for memory mapped anew, " +
+                           FormatDuration(sum.host + sum.allocation + sum.host_update) +
+                           " a step with the update; ";
+  const std::string text = Unwrapped(Stepcast(shipped_words).out);
+  EXPECT_NE(text.find(host), std::string::npos) << host << "\n" << text;
+  EXPECT_NE(text.find("Micro-step " + FormatDuration(compute.MicroStep(batch)) + ", update " +
+                      FormatDuration(sum.update + sum.host_update) + "."),
+            std::string::npos)
+      << text;
 
   // The shares of the kinds of layers, whose updates are a part of them, make up the whole.
   const std::string few = std::to_string(static_cast<int>(compute.batches().front()));
@@ -1273,19 +1333,35 @@ TEST(Numbers, OfAFitItsCheckAndItsErrors) {
   table["/suspects/0/measured_step_time_s"] = problem.runs[3].step_time.in(kSeconds);
   table["/suspects/0/predicted_step_time_s"] = outcome.residuals[3].predicted.in(kSeconds);
   ExpectNumbers(printed, table, {"/ambiguities", "/whole_cluster"});
-  // Pairs are known less well alone than beside the other, and a run that parts them helps.
-  for (const Json& pair : printed.at("ambiguities")) {
-    EXPECT_LT(pair.at("conditional_log_sd"), pair.at("log_sd")) << pair;
-    if (!pair.at("separating_run").is_null()) {
-      EXPECT_LT(pair.at("separated_log_sd"), pair.at("log_sd")) << pair;
-    }
-  }
 
   // The forecast of the whole cluster, and in words what its interval is made of.
   Plan whole;
   whole.placement = Placement(8, 2);
   whole.local_batch = 4;
   const Prediction p = Predictor(outcome.cluster, lab.workload, lab.device).Predict(whole);
+  // Pairs are known less well alone than beside the other, and a run that parts them helps.
+  const std::vector<Ambiguity> pairs = FindAmbiguities(
+      BelievedModel(outcome.cluster, lab.workload, lab.device, "t4"),
+      CandidatePlans(whole, calibration.range.local_batch.at(WorkloadScope(lab.workload, "t4"))));
+  ASSERT_FALSE(pairs.empty());
+  ASSERT_EQ(printed.at("ambiguities").size(), pairs.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const Ambiguity& pair = pairs[i];
+    NumberTable of_pair = {{"/first", pair.first},
+                           {"/second", pair.second},
+                           {"/known", pair.product ? "product" : "ratio"},
+                           {"/log_sd", pair.log_sd},
+                           {"/conditional_log_sd", pair.conditional_log_sd}};
+    if (pair.separating) {
+      AddUnder("/separating_run", OfPlan(*pair.separating), &of_pair);
+      of_pair["/separated_log_sd"] = pair.separated_log_sd;
+      EXPECT_LT(pair.separated_log_sd, pair.log_sd);
+    }
+    EXPECT_LT(pair.conditional_log_sd, pair.log_sd);
+    ExpectNumbers(printed.at("ambiguities").at(i), of_pair);
+  }
+  EXPECT_TRUE(pairs.front().separating);
+
   ASSERT_EQ(printed.at("whole_cluster").size(), 1U);
   NumberTable of_whole = OfPrediction(p);
   AddUnder("/plan", OfPlan(whole), &of_whole);

@@ -49,6 +49,27 @@ TEST(OutlookCli, AStepThatDoesNotFinishIsAnswerNo) {
   EXPECT_GT(JsonOf(kServers + Words{"--time-limit", "1 d"}).at("finishes_probability"), 0.999);
 }
 
+// Near its ends a probability is told as a bound, and else as it is.
+TEST(OutlookCli, AProbabilityIsToldAsItIsOrAsABound) {
+  const double step = JsonOf(kServers).at("step_time_s");
+  int below = 0;
+  int above = 0;
+  for (const double factor : {0.05, 0.5, 0.7, 1.2, 3.0, 100.0}) {
+    const Words words = kServers + Words{"--time-limit", SecondsText(factor * step)};
+    const Json json = Json::parse(Stepcast(words + Words{"--json"}).out);
+    const double probability = json.at("finishes_probability");
+    below += probability < 0.001 ? 1 : 0;
+    above += probability > 0.999 ? 1 : 0;
+    const std::string said = probability < 0.001   ? "under 0.1 %"
+                             : probability > 0.999 ? "over 99.9 %"
+                                                   : FormatPercent(probability);
+    const std::string text = Stepcast(words).out;
+    EXPECT_NE(text.find(": probability " + said + "\n"), std::string::npos) << said << "\n" << text;
+  }
+  EXPECT_EQ(below, 1);
+  EXPECT_EQ(above, 1);
+}
+
 TEST(OutlookCli, SynchronousServersTellTheirPhases) {
   const Json json = JsonOf(kServers);
   const Json& phases = json.at("server_phases");

@@ -284,6 +284,32 @@ TEST_F(PcapCli, ServersAreCountedApart) {
   EXPECT_EQ(json["distributions"]["flow_bytes"]["values"], 4);
 }
 
+// Each server has its part of what a worker sends.
+TEST_F(PcapCli, AFlowToOneOfSeveralServersCarriesItsPart) {
+  for (const int servers : {1, 2, 4}) {
+    const Words plan =
+        PlanOf(folder_, 4000, 2, {"--strategy", "ps-sync", "--servers", std::to_string(servers)});
+    const Json json = JsonOf(Words{"import", "pcap", capture_, "--steps", steps_} + plan);
+    EXPECT_EQ(json["model"]["flow_bytes"], 4000 / servers);
+  }
+}
+
+// What was captured is told beside the model's count, above it or below.
+TEST_F(PcapCli, TheTableOfHostsSaysHowFarTheyAreOff) {
+  for (const auto& [bytes, off] : {std::pair(5000, "-20.00 %"), std::pair(3200, "+25.00 %")}) {
+    const Words plan =
+        PlanOf(folder_, bytes, 2,
+               {"--strategy", "ps-sync", "--servers", "1", "--address", "server=10.0.0.9"});
+    const std::string text =
+        Stepcast(Words{"import", "pcap", capture_, "--steps", steps_} + plan).out;
+    for (const char* host : {"10.0.0.1", "10.0.0.2", "server"}) {
+      EXPECT_TRUE(std::regex_search(text, std::regex(std::string("\n *") + host + " .* \\" + off)))
+          << host << " " << off << "\n"
+          << text;
+    }
+  }
+}
+
 // The middle of the steps, which is not their mean where workers wait for each other.
 TEST_F(PcapCli, AStepIsForecastByItsMedian) {
   const Words plan = {
@@ -328,12 +354,31 @@ TEST_F(PcapCli, EveryNumberOfAFlowIsItsOwn) {
   at(95, 7500, 100, "F");
   TestCapture cut(LinkType::kEthernet, CaptureFormat::kMicroseconds, 40);
   cut.Add(kStart, {.payload = 1000});
-  cut.AddFrame(kStart, std::string(12, '\2') + Big(0x0806, 2) + std::string(46, '\0'));  // ARP
-  const Json json = JsonOf({"import", "pcap", folder_.Write("flow.pcap", capture.bytes()),
-                            folder_.Write("cut.pcap", cut.bytes()), "--steps", steps_});
+  for (int i = 0; i < 2; ++i) {
+    cut.AddFrame(kStart, std::string(12, '\2') + Big(0x0806, 2) + std::string(46, '\0'));  // ARP
+  }
+  for (int i = 0; i < 4; ++i) {  // longer than its frame, by its own telling
+    cut.AddFrame(kStart, std::string(12, '\2') + Big(0x0800, 2) + Big(0x4500, 2) + Big(1000, 2) +
+                             std::string(16, '\0'));
+  }
+  const Words words = {"import",
+                       "pcap",
+                       folder_.Write("flow.pcap", capture.bytes()),
+                       folder_.Write("cut.pcap", cut.bytes()),
+                       "--steps",
+                       steps_};
+  const Json json = JsonOf(words);
   EXPECT_EQ(json["captures"][0]["packets"], 5);
+  EXPECT_EQ(json["captures"][1]["other_packets"], 2);
   EXPECT_EQ(json["captures"][1]["short_packets"], 1);
-  EXPECT_EQ(json["captures"][1]["broken_packets"], 0);
+  EXPECT_EQ(json["captures"][1]["broken_packets"], 4);
+  // Together they are what is not of a flow.
+  const std::string text = Stepcast(words).out;
+  for (const auto& [file, others] : {std::pair("flow", 0), std::pair("cut", 7)}) {
+    EXPECT_TRUE(std::regex_search(
+        text, std::regex(std::string("/") + file + "\\.pcap .* " + std::to_string(others) + "\n")))
+        << text;
+  }
   ASSERT_EQ(json["flows"].size(), 1U);
   const Json& flow = json["flows"][0];
   EXPECT_EQ(flow["packets"], 5);

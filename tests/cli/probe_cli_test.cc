@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <fstream>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -341,6 +343,26 @@ TEST_F(ProbeCli, EveryNumberOfAHostIsItsOwn) {
   EXPECT_EQ(json["loss_limited"], false);
 }
 
+// Of as many findings of a kind as there may be five are told, and the others counted.
+TEST_F(ProbeCli, FiveFindingsOfAKindAreTold) {
+  Write("net.json", FormatNetworkProfile(SlowFourth()));
+  const Json json = Json::parse(Run({"show", "net.json", "--json"}, {}).out);
+  const std::string text = program::Unwrapped(Run({"show", "net.json"}, {}).out);
+  std::map<std::string, int> told;
+  std::map<std::string, int> all;
+  for (const Json& finding : json["findings"]) {
+    const std::string kind = finding["kind"].get<std::string>();
+    ++all[kind];
+    const auto sentence = finding["sentence"].get<std::string>();
+    told[kind] += text.find(sentence) != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(all["capped_flow"], 12);
+  for (const auto& [kind, count] : all) {
+    EXPECT_EQ(told[kind], std::min(count, 5)) << kind << "\n" << text;
+  }
+  EXPECT_NE(text.find("; and 7 more like it: --json lists them"), std::string::npos) << text;
+}
+
 // A host that receives at a third less than it sends, and flows that three things hold back.
 TEST_F(ProbeCli, WhatHoldsAFlowBackIsSaid) {
   NetworkProfile profile = SlowFourth();
@@ -433,6 +455,8 @@ TEST_F(ProbeCli, ADeviantHostHasALinkOfItsOwn) {
   EXPECT_EQ(cap.name, "flow_bandwidth");
   EXPECT_EQ(cap.unit, "Gbit/s");
   EXPECT_NEAR(cap.value, 0.24, 1e-9);
+  EXPECT_GT(cap.log_sd, 0);
+  EXPECT_NEAR(cluster.calibration->log_covariance(0, 0), cap.log_sd * cap.log_sd, 1e-9);
 }
 
 // Where one flow carries what several do, nothing is known of a flow either.

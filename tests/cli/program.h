@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,11 @@ inline void ExpectText(const Words& arguments, const Words& fragments, int exit_
   for (const std::string& fragment : fragments) {
     EXPECT_NE(result.out.find(fragment), std::string::npos) << result.out << "lacks: " << fragment;
   }
+}
+
+// One space for all white space, so that a wrapped sentence or a table's row can be found.
+inline std::string Unwrapped(const std::string& text) {
+  return std::regex_replace(text, std::regex("\\s+"), " ");
 }
 
 inline void ExpectError(const Words& arguments, const Words& fragments) {

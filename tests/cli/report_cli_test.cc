@@ -241,6 +241,12 @@ TEST_F(ReportCli, JudgesByRunsThatWereNotFitted) {
                           pair.at("known").get<std::string>(),
                           NinetyPercentFactor(pair.at("log_sd").get<double>()))))
         << pair;
+    ASSERT_FALSE(pair.at("separating_run").is_null());
+    const auto factor = [&](const char* key) {
+      return fmt::format("{:.2f}", NinetyPercentFactor(pair.at(key).get<double>()));
+    };
+    EXPECT_TRUE(Says(page, "would be within " + factor("conditional_log_sd") + " if the other"));
+    EXPECT_TRUE(Says(page, " would leave " + factor("separated_log_sd") + "."));
   }
   const Words evaluate = {"evaluate", "--cluster", fitted, "--runs"};
   ExpectScores(page, evaluate + Words{kFit}, 0);
@@ -549,6 +555,70 @@ TEST_F(ReportCli, PlotsHaveTheRunsOfWhichAStepIsKnown) {
   const std::vector<std::string> without = plots("");
   EXPECT_GT(without.size(), 2U);
   EXPECT_EQ(plots("resnet50,rtx_4090,1-1-1,0,ring,128,>5\n"), without);
+}
+
+// Plots say in words where they begin and end: errors in per cent, by the runs' workers.
+TEST_F(ReportCli, PlotsHaveTheErrorsOfTheirRuns) {
+  const std::string page_file = folder_.Path("judged.html");
+  const Words evaluate = {"evaluate", "--cluster", "ufrgs-tupi", "--runs", kFit};
+  const Json rows = JsonOf(evaluate + Words{"--rows", "--report", page_file}).at("rows");
+  ASSERT_EQ(rows.size(), 3U);
+  const auto error = [&](std::size_t row) {
+    return FormatNumber(100 * (rows.at(row).at("predicted_step_time_s").get<double>() /
+                                   rows.at(row).at("measured_step_time_s").get<double>() -
+                               1));
+  };
+  // One machine alone comes first, a pair last.
+  const std::string expected = fmt::format(
+      "Predicted / measured - 1 (%) against Workers. resnet50: 3 points, from {} at 1 "
+      "to {} at 2.",
+      error(0), error(2));
+  const auto plots = HtmlNamed(ReadHtml(FileContent(page_file)), "desc");
+  EXPECT_TRUE(std::any_of(plots.begin(), plots.end(), [&](const HtmlElement& plot) {
+    return plot.text == expected;
+  })) << expected;
+}
+
+// Over nodes there is a forecast for each power of two, each number of nodes that was measured, and
+// the whole cluster.
+TEST_F(ReportCli, ForecastsOverNodesDoubleUpToTheWholeCluster) {
+  const auto points = [&](int nodes) {
+    const std::string cluster = folder_.Write(
+        "big.yaml", fmt::format("name: big\ndevice: t4\nnodes: {}\ndevices_per_node: 1\n", nodes));
+    const std::string page_file = folder_.Path("report.html");
+    JsonOf({"report", "--cluster", cluster, "--runs",
+            folder_.Write("runs.csv", kHeader + "resnet50,t4,1-1,0,ring,64,1.2\n"
+                                                "resnet50,t4,1-1-1,0,ring,64,1.5\n"),
+            "--output", page_file});
+    for (const HtmlElement& plot : HtmlNamed(ReadHtml(FileContent(page_file)), "desc")) {
+      const std::string begin = "Step time (s) against Nodes. 1 device a node: ";
+      if (plot.text.rfind(begin, 0) == 0) return std::stoi(plot.text.substr(begin.size()));
+    }
+    return 0;
+  };
+  EXPECT_EQ(points(3), 3);   // 1, 2, 3
+  EXPECT_EQ(points(16), 6);  // 1, 2, 3, 4, 8, 16
+  EXPECT_EQ(points(20), 7);  // and 20
+}
+
+// Of as many workloads as there may be six have their next runs told, and the others are counted.
+TEST_F(ReportCli, WorkloadsBeyondSixAreCounted) {
+  const std::vector<std::string> workloads = {"resnet18",     "resnet50", "vgg16",
+                                              "alexnet",      "vgg19",    "mobilenet_v2",
+                                              "inception_v3", "mlp_mnist"};
+  for (const std::size_t count : {std::size_t{1}, std::size_t{6}, std::size_t{8}}) {
+    std::string rows = kHeader;
+    for (std::size_t i = 0; i < count; ++i) rows += workloads[i] + ",rtx_4090,1,0,none,8,0.2\n";
+    const auto sentences = HtmlNamed(PageOf(folder_.Write("runs.csv", rows)), "p");
+    std::vector<std::string> told;
+    for (const HtmlElement& p : sentences) {
+      if (p.text.find("more workloads") != std::string::npos) told.push_back(p.text);
+    }
+    EXPECT_EQ(told, count == 8 ? Words{"Of 2 more workloads stepcast plan --workload tells the "
+                                       "same."}
+                               : Words())
+        << count;
+  }
 }
 
 // Of plans that differ in nodes alone those with the most numbers of nodes are drawn, and of as

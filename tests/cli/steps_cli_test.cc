@@ -321,6 +321,16 @@ TEST_F(StepsCli, MessagesAreTimedBesideTheirForecasts) {
   EXPECT_NE(odd.err.find("--sizes: '5 B' is no message"), std::string::npos) << odd.err;
 }
 
+// From 1 KiB to 256 MiB, four times as large each.
+TEST_F(StepsCli, WithoutSizesThereAreTenMessages) {
+  if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
+  kind_ = "collectives";
+  const ProcessResult result = Run({"--rank", "0", "--of", "2", "--master", FreeMaster(), "--wait",
+                                    "0.3s", "--cluster", "gce-t4"});
+  EXPECT_NE(result.exit_code, 0) << "nobody else comes";
+  EXPECT_NE(result.err.find("2 hosts, 10 runs: about "), std::string::npos) << result.err;
+}
+
 // Of two workers each sends a half of the message twice: as much as the message.
 TEST_F(StepsCli, MessagesOfTwoAreAsFastOnTheWire) {
   if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";

@@ -254,6 +254,10 @@ TEST(WatchCli, CountsTheStepsWithinTheForecast) {
       if (!event.contains("inside")) continue;
       EXPECT_EQ(event.at("inside"), within ? event.at("numbers") : Json(0)) << factor;
     }
+    const std::string text = program::Unwrapped(Stepcast(Watch(log)).out);
+    const char* const said =
+        within ? "100 % of 100 numbers within the interval" : " 0 % of 100 numbers within the ";
+    EXPECT_NE(text.find(said), std::string::npos) << text;
     return within;
   };
   EXPECT_TRUE(inside(1));
