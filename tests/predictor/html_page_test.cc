@@ -73,6 +73,21 @@ const std::vector<std::string> kHostile = {"<script>alert(1)</script>",
                                            "javascript:alert(1)",
                                            "http://example.org/x.js"};
 
+// A table of fifteen rows is kept on one sheet of paper.
+TEST(HtmlPage, ShortTablesStayTogether) {
+  for (const auto& [rows, kind] :
+       {std::pair(1, "small"), std::pair(15, "small"), std::pair(16, "long")}) {
+    HtmlPage page("title", "");
+    page.Section("section");
+    Table table({{"", "", Align::kLeft}});
+    for (int i = 0; i < rows; ++i) table.AddRow({"row"});
+    page.AddTable(table, "caption");
+    const auto tables = HtmlNamed(ReadHtml(page.Text()), "table");
+    ASSERT_EQ(tables.size(), 1U);
+    EXPECT_EQ(tables.front().Get("class"), kind) << rows;
+  }
+}
+
 TEST(HtmlPage, HostileTextsStayTexts) {
   const std::vector<std::string> plain = Tags(PageOf("plain"));
   for (const std::string& text : kHostile) {

@@ -549,6 +549,59 @@ TEST(SvgPlot, LinesAreLabelledAtTheirEnd) {
   }
 }
 
+// A word that is too long for a label is cut as it is by itself, whatever follows.
+TEST(SvgPlot, ALongWordOfALabelIsCutOnce) {
+  const auto labels = [](const std::string& name) {
+    PlotSeries series = Ring();
+    series.name = name;
+    return Strings(EndLabels(RenderSvgPlot({series}, {})));
+  };
+  const std::string word(40, 'W');
+  const std::vector<std::string> alone = labels(word);
+  ASSERT_EQ(alone.size(), 1U);
+  EXPECT_GT(alone[0].size(), 10U);
+  EXPECT_LT(alone[0].size(), word.size());
+  EXPECT_EQ(labels(word + " end"), (std::vector<std::string>{alone[0], "end"}));
+}
+
+// What is cut is cut between words where one ends nearby, and within the word where that would
+// leave little.
+TEST(SvgPlot, LittleRoomIsLeftBehindATextThatIsCut) {
+  PlotOptions options;
+  const auto label = [&](const std::string& text) {
+    options.y_label = text;
+    for (const Element& element : Named(Parse(RenderSvgPlot({Ring()}, options)), "text")) {
+      if (element.text.rfind("Step ", 0) == 0) return element.text;
+    }
+    return std::string();
+  };
+  const std::string cut = "…";
+  const std::string within = label("Step " + std::string(400, 'x'));
+  EXPECT_GT(within.size(), 80U);
+  EXPECT_TRUE(within.ends_with("x" + cut)) << within;
+  std::string words = "Step";
+  for (int i = 0; i < 100; ++i) words += " after";
+  const std::string between = label(words);
+  EXPECT_GT(between.size(), 80U);
+  EXPECT_TRUE(between.ends_with(" after" + cut)) << between;
+}
+
+// An axis reaches to the ends of the intervals, however far they are from their points.
+TEST(SvgPlot, AnAxisHoldsWholeIntervals) {
+  PlotSeries series;
+  series.x = {1, 2};
+  series.y = {1, 2};
+  series.low = {0.01, 0.02};
+  series.high = {100, 200};
+  PlotOptions options;
+  options.log_y = true;
+  const std::vector<std::string> ticks = Strings(YTicks(RenderSvgPlot({series}, options)));
+  EXPECT_EQ(ticks.front(), "0.01");
+  EXPECT_EQ(ticks.back(), "1,000");
+  series.low = {-50, 0};
+  EXPECT_EQ(Strings(YTicks(RenderSvgPlot({series}, {}))).front(), "−50");
+}
+
 TEST(SvgPlot, ALegendWhereLabelsDoNotFit) {
   std::vector<PlotSeries> series(9, Ring());
   for (std::size_t i = 0; i < series.size(); ++i) series[i].name = "line " + std::to_string(i);

@@ -59,6 +59,35 @@ TEST(Records, ThatAreDamagedAreRefused) {
   }
 }
 
+// A yes or no is a byte of 1 or 0, and nothing else.
+TEST(Records, AYesOrNoIsOneOfTwo) {
+  Workload network = TheShipped().networks.front();
+  network.communication_only = false;
+  const std::string no = WriteRecords({{}, {network}, {}});
+  network.communication_only = true;
+  std::string bytes = WriteRecords({{}, {network}, {}});
+  ASSERT_EQ(bytes.size(), no.size());
+  const auto at = static_cast<std::size_t>(
+      std::mismatch(bytes.begin(), bytes.end(), no.begin()).first - bytes.begin());
+  ASSERT_EQ(bytes[at], 1);
+  EXPECT_TRUE(ReadRecords(bytes).workloads.at(0).communication_only);
+  for (int byte = 2; byte < 256; ++byte) {
+    bytes[at] = static_cast<char>(byte);
+    EXPECT_THROW(ReadRecords(bytes), InputError) << byte;
+  }
+}
+
+TEST(Door, TellsTheDevicesByNameAndTitle) {
+  const Door door({TheShipped().clusters, {}, TheShipped().devices});
+  const Json devices = Json::parse(door.Ask("devices", "").body);
+  ASSERT_EQ(devices.size(), TheShipped().devices.size());
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const Device& device = TheShipped().devices[i];
+    EXPECT_NE(device.title, device.name);
+    EXPECT_EQ(devices[i], (Json{{"name", device.name}, {"title", device.title}}));
+  }
+}
+
 TEST(Door, TellsEveryFieldThatHasAFlag) {
   const Door door({TheShipped().clusters, {}, TheShipped().devices});
   const Json fields = Json::parse(door.Ask("fields", "").body);
