@@ -272,6 +272,13 @@ TEST(Caveats, WhatTheClusterDoesNotHave) {
             Sentences{"a run is on 3 nodes, hall has 2"});
   EXPECT_EQ(spoil([](CalibrationProblem* p) { p->runs.front().plan.placement = {9}; }),
             Sentences{"a run has 9 devices on a node, hall has 4"});
+  for (const int devices : {4, 5}) {  // of 4 on each of 3 nodes
+    EXPECT_EQ(spoil([&](CalibrationProblem* p) {
+                p->cluster.nodes = 3;
+                p->runs.front().plan.placement = {devices};
+              }),
+              devices == 4 ? Sentences() : Sentences{"a run has 5 devices on a node, hall has 4"});
+  }
   EXPECT_EQ(spoil([](CalibrationProblem* p) {
               for (auto& run : p->runs) run.device = "rtx_3095";
               p->cluster.device = "rtx_3090";

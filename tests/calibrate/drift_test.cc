@@ -297,6 +297,30 @@ TEST(DriftOfLinks, IsNoneBeyondThePort) {
   }
 }
 
+// Where each of two hosts has a link of its own, both may be faster: one alone would not be seen,
+// as the slower one sets the pace.
+TEST(DriftOfLinks, OfTwoHostsIsThatOfAllLinks) {
+  Truth before = PlausibleTruth();
+  before.cluster.si[kFlowBandwidth] *= 20;
+  for (const char* host : {"a", "b"}) before.host_links[host] = GigabitsPerSecond(9.0);
+  const Cluster cluster = CalibratedCluster(before);
+  Truth now = before;
+  for (auto& [host, link] : now.host_links) link = link * 4.0;
+  SyntheticProblem synthetic(now);
+  Noise noise(3);
+  for (const int batch : {2, 8, 24, 64}) {
+    for (const Placement& placement : std::vector<Placement>{{1, 1}, {2, 2}}) {
+      Plan plan = AllreducePlan(placement, batch);
+      plan.hosts = {"a", "b"};
+      synthetic.Add("resnet50", plan, kNoise * noise.Next());
+    }
+  }
+  const DriftReport report = CheckDrift(Problem(cluster, synthetic.problem().runs));
+  EXPECT_TRUE(std::any_of(report.drifts.begin(), report.drifts.end(), [](const auto& drift) {
+    return drift.scope == "cluster" && drift.name == "link_bandwidth" && drift.now > 20;
+  })) << report.verdict;
+}
+
 TEST(MoreScatter, IsToldAsAFactor) {
   SyntheticProblem synthetic(PlausibleTruth());
   Noise noise(11);
@@ -557,6 +581,27 @@ TEST(MoreScatter, CountsTheVarianceThatAFitTookAway) {
   const double decided = 0.75 * static_cast<double>(calibration.parameters.size());
   EXPECT_NEAR(CheckDrift(Problem(cluster, synthetic.problem().runs)).scatter,
               0.06 / (0.03 * std::sqrt(runs / (runs - decided))), 1e-9);
+}
+
+// Runs of one plan are apart by what is a run's own: the share of its variance that repeats show,
+// from a tenth to all of it.
+TEST(MoreScatter, OfRepeatsIsOfWhatIsARunsOwn) {
+  for (const auto& [repeats, share] : {std::pair(0.003, 0.1), std::pair(0.015, 0.25),
+                                       std::pair(0.024, 0.64), std::pair(0.06, 1.0)}) {
+    Cluster cluster = CalibratedCluster(PlausibleTruth());
+    Calibration& calibration = *cluster.calibration;
+    for (ParameterEstimate& e : calibration.parameters) e.log_sd = e.prior_log_sd;  // none decided
+    calibration.log_covariance.setZero();
+    calibration.residual_log_sd = 0.03;
+    calibration.repeat_log_sd = repeats;
+    SyntheticProblem synthetic(PlausibleTruth());
+    for (const double off : {-0.015, 0.015}) {
+      synthetic.Add("resnet50", AllreducePlan({1}, 32), off);
+    }
+    EXPECT_NEAR(CheckDrift(Problem(cluster, synthetic.problem().runs)).scatter,
+                0.015 / (0.03 * std::sqrt(share)), 1e-9)
+        << repeats;
+  }
 }
 
 // A step that went on for longer than nine tenths of them do, before it was stopped: they scatter,

@@ -153,6 +153,11 @@ TEST(SeparatingRun, LeavesTheLeastOfTheLessCertainOne) {
   EXPECT_EQ(found[0].separating->placement, best);
   EXPECT_NEAR(found[0].separated_log_sd, least, 1e-9);
   EXPECT_LT(found[0].separated_log_sd, 0.9 * found[0].log_sd);
+  // Whichever is asked for first.
+  const std::vector<Ambiguity> turned = believed.Find({candidates.rbegin(), candidates.rend()});
+  ASSERT_TRUE(turned.size() == 1 && turned[0].separating);
+  EXPECT_EQ(turned[0].separating->placement, best);
+  EXPECT_NEAR(turned[0].separated_log_sd, least, 1e-9);
 }
 
 TEST(SeparatingRun, NoneWhereNoCandidateTells) {

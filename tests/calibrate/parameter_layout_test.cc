@@ -203,6 +203,25 @@ TEST(Priors, OfHostsTogetherAreThoseOfTheSlowest) {
   }
 }
 
+// The constant part of a step is believed to be a share of the smallest batch, whichever run has it.
+TEST(Priors, OfTheConstantPartFollowTheSmallestBatch) {
+  const auto fixed = [](const std::vector<int>& batches) {
+    Runs runs;
+    for (const int batch : batches) {
+      runs.push_back(OnHosts({}));
+      runs.back().plan.local_batch = batch;
+    }
+    const ParameterLayout layout = Layout(runs);
+    const auto at = static_cast<std::size_t>(layout.WorkloadOffset(runs.front()) + kFixedTime);
+    return layout.parameters()[at].prior.si;
+  };
+  const double of_eight = fixed({8});
+  EXPECT_GT(of_eight, 0);
+  EXPECT_NEAR(fixed({32}) / of_eight, 4, 1e-12);
+  EXPECT_NEAR(fixed({8, 32, 64}), of_eight, 1e-12 * of_eight);
+  EXPECT_NEAR(fixed({64, 8, 32}), of_eight, 1e-12 * of_eight);
+}
+
 TEST(Priors, FollowTheDataSheetWhereThereIsOne) {
   Device t4;
   t4.name = "t4";

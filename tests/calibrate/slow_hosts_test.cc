@@ -398,6 +398,29 @@ TEST(HostFindings, BlameNoHostWhereAllLinksAreSlower) {
   EXPECT_TRUE(blames(all, {}, pairs)) << "nobody states a rate";
 }
 
+// Two links that are as stated are told one by one, more of them together.
+TEST(HostFindings, CountLinksThatAreAsStated) {
+  Cluster cluster;
+  cluster.link.bandwidth = GigabitsPerSecond(10.0);
+  std::vector<ParameterEstimate> links;
+  for (std::size_t count = 1; count <= 4; ++count) {
+    const double gbit = 9.7 - 0.1 * static_cast<double>(count);  // the last is the slowest
+    links.push_back(FittedLink("hosts n" + std::to_string(count), gbit, 4));
+    const std::vector<std::string> findings = HostFindings(FittedLinks(links), cluster, {});
+    if (count <= 2) {
+      EXPECT_EQ(findings.size(), count);
+      for (const std::string& one : findings) {
+        EXPECT_NE(one.find(" sits on a "), std::string::npos) << one;
+      }
+    } else {
+      EXPECT_EQ(findings, (std::vector<std::string>{
+                              std::to_string(count) +
+                              " hosts sit on links as the cluster file says (the slowest fitted " +
+                              RateText(GigabitsPerSecond(gbit)) + ")."}));
+    }
+  }
+}
+
 // A link that was left at its port's rate has just that.
 TEST(HostFindings, TellOfAPortWhatNoRunTells) {
   Cluster cluster;
