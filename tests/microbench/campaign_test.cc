@@ -244,6 +244,11 @@ TEST(CampaignTest, AVisitIsCutShortByWhatCounts) {
     const std::vector<MeasuredSamples> lines = LinesOf(folder.Path("p"));
     EXPECT_EQ(lines.size(), 2U);
     for (const MeasuredSamples& line : lines) EXPECT_EQ(line.seconds.size(), 7U) << warm_up;
+    // The warm-up itself is over once it has lasted for half of that: four runs pass a second.
+    std::map<MeasuredPoint, int> runs;
+    for (const RecordedBackend::Ran& run : device.ran()) ++runs[run.point];
+    EXPECT_EQ(runs.size(), 2U);
+    for (const auto& [point, count] : runs) EXPECT_EQ(count, std::min(warm_up, 4) + 7) << warm_up;
   }
 }
 
@@ -796,6 +801,22 @@ TEST(CampaignTest, AThrottledDeviceThatSaysSoIsFlaggedAndRepeated) {
   EXPECT_EQ(outcome.throttled, 0U) << "repeated when the clock was up again";
 }
 
+// What the device tells is believed, though its reference work takes no longer.
+TEST(CampaignTest, ADeviceThatSaysSoIsThrottledHoweverFastItIs) {
+  const TempFolder folder;
+  RecordedScript script = UnitsScript();
+  script.throttled = {{0, kForever}};
+  script.throttled_factor = 1;
+  RecordedBackend device(script);
+  const CampaignOutcome outcome =
+      RunOn(folder.Path("p"), DenseSteps({{3000, 2000}}), &device, FirstWalkOnly());
+  EXPECT_EQ(outcome.throttled, outcome.points);
+  for (const MeasuredSamples& line : LinesOf(folder.Path("p"))) {
+    EXPECT_TRUE(line.throttled);
+    EXPECT_DOUBLE_EQ(line.reference_s, script.reference_s);
+  }
+}
+
 TEST(CampaignTest, TheReferenceWorkTellsAThrottledDevice) {
   const StateSpace space = DenseSteps({{90'000, 80'000, 70'000, 60'000, 50'000, 40'000}});
   const TempFolder folder;
@@ -1094,10 +1115,16 @@ TEST(CeilingsTest, ARateIsTheWorkOverTheMedianTime) {
 
 TEST(CeilingsTest, ANoisyDeviceSaysSo) {
   RecordedScript script;
+  script.seconds = [](const MeasuredPoint&) { return 1e-4; };
   script.noise = [](const MeasuredPoint&) { return 0.5; };
   RecordedBackend device(script);
   const std::vector<MeasuredRate> rates = MeasureCeilings(&device);
   ASSERT_EQ(rates.size(), 5U);
+  // A hundred runs behind three of the warm-up are as many as there are for one.
+  std::map<MeasuredPoint, int> runs;
+  for (const RecordedBackend::Ran& run : device.ran()) ++runs[run.point];
+  ASSERT_EQ(runs.size(), 5U);
+  for (const auto& [point, count] : runs) EXPECT_EQ(count, 3 + 100) << Text(point);
   for (const MeasuredRate& rate : rates) {
     EXPECT_FALSE(rate.stable) << rate.name;
     EXPECT_GT(rate.relative_error, 0.01) << rate.name;
