@@ -4,8 +4,10 @@
 #include <rapidcheck/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "data/values/size_limits.h"
 #include "tests/support/input_error.h"
 #include "tests/support/temp_file.h"
 
@@ -55,6 +57,19 @@ TEST(Csv, EmptyLinesAreSkippedButCounted) {
   EXPECT_EQ(table.header(), (Fields{"a", "b"}));
   ASSERT_EQ(table.rows().size(), 1U);
   EXPECT_EQ(table.rows()[0].line, 6);
+}
+
+TEST(Csv, HasAsManyRowsAsAreAllowed) {
+  std::string text = "a\n";
+  for (std::size_t i = 0; i <= kMostRows; ++i) text += "1\n";
+  CsvReader reader(std::move(text), "t.csv");
+  CsvRow row;
+  std::size_t rows = 0;
+  const auto error = ErrorOf([&] {
+    while (reader.Next(&row)) ++rows;
+  });
+  EXPECT_EQ(rows, kMostRows);
+  EXPECT_TRUE(Says(error, "t.csv:10000002: is a row too many; allowed: at most 10000000"));
 }
 
 TEST(Csv, ColumnsByName) {

@@ -124,6 +124,37 @@ TEST(ImportOnnx, DepthwiseConvolution) {
   for (std::size_t i = 0; i < 6; ++i) ExpectSameLayer(w.layers[i], mobilenet.layers.at(i));
 }
 
+// An image of one channel has no channels of its own to be kept apart.
+TEST(ImportOnnx, OneChannelIsNoDepthwiseConvolution) {
+  Model m;
+  m.Output(m.Convolution(m.Input("x", {"n", "1", "28", "28"}), "conv", 1, 8, 3, 1, 1, 1));
+  const Workload w = Import(m);
+  ASSERT_EQ(w.layers.size(), 1U);
+  EXPECT_EQ(w.layers[0].kind, LayerKind::kConvolution);
+  EXPECT_EQ(OperationOf<ConvolutionOp>(w, 0).groups, 1);
+}
+
+// Each input of a transposed convolution is multiplied with its weights for all outputs that it has
+// a part in; a bias is added to each output.
+TEST(ImportOnnx, TransposedConvolutionsCountTheirBias) {
+  for (const bool bias : {false, true}) {
+    Model m;
+    m.Weight("w", {3, 5, 2, 2});
+    std::vector<std::string> inputs = {m.Input("x", {"n", "3", "4", "4"}), "w"};
+    if (bias) {
+      m.Weight("b", {5});
+      inputs.emplace_back("b");
+    }
+    m.Output(m.Node("ConvTranspose", inputs, Model::Ints{"strides", {2, 2}}));
+    const Workload w = Import(m);
+    ASSERT_EQ(w.layers.size(), 1U);
+    const double products = 3 * 4 * 4 * (5 * 2 * 2);
+    EXPECT_EQ(w.layers[0].forward_flop, Flop(2 * products + (bias ? 5 * 8 * 8 : 0)));
+    EXPECT_EQ(w.layers[0].tensors, bias ? (Dims{60, 5}) : (Dims{60}));
+    EXPECT_EQ(w.layers[0].activation_bytes, Bytes(4.0 * 5 * 8 * 8));
+  }
+}
+
 TEST(ImportOnnx, MultilayerPerceptron) {
   const Workload mlp = FindWorkload("mlp_mnist").value();
   Model m(11);
