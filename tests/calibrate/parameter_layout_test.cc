@@ -203,7 +203,7 @@ TEST(Priors, OfHostsTogetherAreThoseOfTheSlowest) {
   }
 }
 
-// The constant part of a step is believed to be a share of the smallest batch, whichever run has it.
+// The constant part of a step is believed to be a share of the smallest batch, of whichever run.
 TEST(Priors, OfTheConstantPartFollowTheSmallestBatch) {
   const auto fixed = [](const std::vector<int>& batches) {
     Runs runs;
