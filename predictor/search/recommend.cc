@@ -9,6 +9,7 @@
 
 #include "data/plan/check.h"
 #include "data/plan/limits.h"
+#include "data/record/host_texts.h"
 #include "data/record/input_error.h"
 #include "predictor/arrival.h"
 #include "predictor/binding.h"
@@ -84,7 +85,7 @@ void ForEachCandidate(const Predictor& predictor, const Plan& plan, int devices_
     Plan base = plan;
     if (workers != plan.workers()) {
       base = WithPlacement(plan, FillNodes(workers, devices_per_node));
-      base.hosts.clear();
+      base.hosts = NamedHosts(predictor.cluster(), base.nodes());
     }
     Plan placed = base;
     for (const Strategy strategy : Or(options.strategies, {plan.strategy})) {
@@ -138,6 +139,13 @@ void ForEachCandidate(const Predictor& predictor, const Plan& plan, int devices_
       }
     }
   }
+}
+
+// The hosts of so many nodes, where there is no choice of them and all have names.
+std::vector<std::string> NamedHosts(const Cluster& cluster, int nodes) {
+  std::vector<std::string> hosts = HostsOfAllNodes(cluster, nodes);
+  if (std::find(hosts.begin(), hosts.end(), "") != hosts.end()) hosts.clear();
+  return hosts;
 }
 
 bool KnowsWorth(const RecommendOptions& options) {

@@ -313,6 +313,35 @@ TEST(Recommend, KeepsToTheCandidates) {
   }
 }
 
+// Where a candidate takes all nodes that there are, the slowest of their hosts is among them.
+TEST(Recommend, AllNodesAreThoseThatThereAre) {
+  Cluster cluster = CalibratedCluster(PlausibleTruth());
+  cluster.nodes = 4;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    Host host;
+    host.name = name;
+    host.link.bandwidth = GigabitsPerSecond(std::string(name) == "d" ? 0.1 : 10.0);
+    cluster.hosts.push_back(host);
+  }
+  const Predictor predictor(cluster, *FindWorkload("resnet50"), DeviceWith(Gibibytes(16.0)));
+  Plan plan = AllreducePlan({1, 1}, 32);
+  plan.hosts = {"a", "b"};
+  RecommendOptions options;
+  options.workers = {2, 4};
+  options.local_batches = {32};
+  options.accumulation_steps = {1};
+  const RecommendOutcome outcome = Recommend(predictor, plan, 1, options);
+  EXPECT_EQ(outcome.best->plan.workers(), 2);
+  Plan all = AllreducePlan({1, 1, 1, 1}, 32);
+  all.hosts = {"a", "b", "c", "d"};
+  EXPECT_LT(predictor.Predict(all).throughput, outcome.best->prediction.throughput);
+  // A host without a name is like any, and no option can name it.
+  cluster.nodes = 5;
+  const Predictor unnamed(cluster, *FindWorkload("resnet50"), DeviceWith(Gibibytes(16.0)));
+  options.workers = {5};
+  EXPECT_TRUE(Recommend(unnamed, plan, 1, options).best->plan.hosts.empty());
+}
+
 TEST(Recommend, BatchesStayNearTheCalibratedOnes) {
   const RecommendOutcome outcome =
       Recommend(MakePredictor(), AllreducePlan({1, 1}, 32), kDevicesPerNode, {});
