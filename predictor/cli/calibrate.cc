@@ -153,10 +153,9 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
   po::options_description of_fresh;
   AddFreshOptions(&of_fresh);
   options.add(of_fresh);
-  options.add_options()("output", po::value<std::string>()->value_name("F"),
+  options.add_options()("output", OptionValue("F"),
                         "cluster file to write, with the fitted parameters")(
-      "check",
-      po::value<std::vector<std::string>>()->value_name("R.csv")->multitoken()->composing(),
+      "check", OptionValues("R.csv")->multitoken(),
       "new runs: say whether the calibration of C still holds, and fit nothing")(
       "fresh", "measure the cluster first: its compute, network and steps")(
       "all", "show all: parameters that stayed on their priors, pairs, suspect rows")(

@@ -172,22 +172,21 @@ Help ReadHelp(const Command& command) {
 }
 
 void AddTargetOptions(po::options_description* options) {
-  options->add_options()("cluster", po::value<std::string>()->value_name("C"),
+  options->add_options()("cluster", OptionValue("C"),
                          "cluster file, or the name of a shipped one (stepcast machines)")(
-      "workload", po::value<std::string>()->value_name("W"),
+      "workload", OptionValue("W"),
       "name in the catalogue (stepcast workloads) or of a workload file; with another size of "
       "input like resnet50@160, bert_base@128; a decoder by its numbers like "
-      "gpt:layers=24:hidden=2048:heads=16@2048")(
-      "workload-file", po::value<std::vector<std::string>>()->value_name("F")->composing(),
-      "workload file; may be repeated")(
-      "device", po::value<std::string>()->value_name("D"),
+      "gpt:layers=24:hidden=2048:heads=16@2048")("workload-file", OptionValues("F"),
+                                                 "workload file; may be repeated")(
+      "device", OptionValue("D"),
       "device, by default the cluster's; without --cluster one device a node");
   AddTrainingOptions(options);
   AddProfileOption(options);
 }
 
 void AddPlanOptions(po::options_description* options) {
-  options->add_options()("workers", po::value<std::string>()->value_name("N"),
+  options->add_options()("workers", OptionValue("N"),
                          "devices to train on; nodes are filled one after another");
   for (const PlanField& field : PlanFields()) AddPlanOption(field, "", options);
 }

@@ -69,6 +69,15 @@ int RunCompletion(const std::vector<std::string>& arguments);
 // steps whose compute is waited for, or all-reduces without any.
 inline constexpr const char* kProbeKinds[] = {"network", "show", "script", "steps", "collectives"};
 
+// The value of an option that is given once, and of one that may be repeated; `placeholder` stands
+// for it in the help.
+inline auto* OptionValue(const char* placeholder) {
+  return po::value<std::string>()->value_name(placeholder);
+}
+inline auto* OptionValues(const char* placeholder) {
+  return po::value<std::vector<std::string>>()->value_name(placeholder)->composing();
+}
+
 // The parsed options of a command.
 class Arguments {
  public:

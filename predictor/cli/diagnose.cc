@@ -39,26 +39,23 @@ po::options_description DiagnoseOptions() {
   po::options_description options("options");
   AddTargetOptions(&options);
   AddPlanOptions(&options);
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  const auto texts = [](const char* name) {
-    return po::value<std::vector<std::string>>()->value_name(name)->composing();
-  };
-  options.add_options()("measured", text("T"),
+  options.add_options()("measured", OptionValue("T"),
                         "what a step takes: \"0.43 s\" or \"0.43 s/it\", or how fast it goes: "
                         "\"2.3 it/s\", or \"240 samples/s\" of all workers")(
-      kOneWorker, text("T"), "the same of one device alone, at the same batch")(
-      kOneNode, text("T"), "the same of one node alone, with all its devices")(
-      kHostsAlone, text("T"), "the longest of one device alone on each host in turn")(
-      kMadeUp, text("T"), "the same of the whole job on samples made up in memory")(
-      kExchange, text("T"), "what the workers take to exchange the gradients, without a training")(
-      "also", texts("KEY=V,...: T"),
+      kOneWorker, OptionValue("T"), "the same of one device alone, at the same batch")(
+      kOneNode, OptionValue("T"), "the same of one node alone, with all its devices")(
+      kHostsAlone, OptionValue("T"), "the longest of one device alone on each host in turn")(
+      kMadeUp, OptionValue("T"), "the same of the whole job on samples made up in memory")(
+      kExchange, OptionValue("T"),
+      "what the workers take to exchange the gradients, without a training")(
+      "also", OptionValues("KEY=V,...: T"),
       "the same of another plan: what differs, like \"accumulation=4: 1.2 s\" or "
       "\"placement=8, local-batch=32: 240 samples/s\"; may be repeated")(
-      "flow-rate", text("RATE"), "what one connection between two nodes carries (iperf3)")(
-      "link-rate", text("RATE"), "what eight carry at once (iperf3 -P 8)")(
-      "ping", text("TIME"), "round trip between two nodes, as measured")(
-      "lost", text("K/N"), "packets lost between two nodes, of how many: 12/100000")(
-      "parameters", text("N"),
+      "flow-rate", OptionValue("RATE"), "what one connection between two nodes carries (iperf3)")(
+      "link-rate", OptionValue("RATE"), "what eight carry at once (iperf3 -P 8)")(
+      "ping", OptionValue("TIME"), "round trip between two nodes, as measured")(
+      "lost", OptionValue("K/N"), "packets lost between two nodes, of how many: 12/100000")(
+      "parameters", OptionValue("N"),
       "of a network that nobody knows by name; needs --one-worker or another part's step")(
       "json", "print one JSON object")("help", "print this text");
   return options;

@@ -17,9 +17,9 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddRunsOptions(&options);
   options.add_options()(
-      "group-by", po::value<std::string>()->value_name("KEY"),
+      "group-by", OptionValue("KEY"),
       "workload, device, strategy, workers, nodes, servers, local_batch, link, file, distance")(
-      "report", po::value<std::string>()->value_name("FILE.html"),
+      "report", OptionValue("FILE.html"),
       "also write a page: predicted over measured, errors by distance, coverage")(
       "rows", "with --json: each row's prediction")("json", "print one JSON object")(
       "help", "print this text");

@@ -148,9 +148,9 @@ void AddProfilePriors(const Arguments& args, CalibrationProblem* problem) {
 
 void AddFitOptions(po::options_description* options) {
   AddRunsOptions(options);
-  options->add_options()("fix", po::value<std::vector<std::string>>()->value_name("P")->composing(),
+  options->add_options()("fix", OptionValues("P"),
                          "parameter that is known: \"flow_bandwidth=5 Gbit/s\"; may be repeated")(
-      "prior", po::value<std::vector<std::string>>()->value_name("P")->composing(),
+      "prior", OptionValues("P"),
       "belief in place of the built-in one: \"resnet50/straggler_spread=0.02 x/ 1.5; SOURCE\"");
   AddProfileOption(options);
 }

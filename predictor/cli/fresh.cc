@@ -453,17 +453,16 @@ int Join(const Arguments& args) {
 }  // namespace
 
 void AddFreshOptions(po::options_description* options) {
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options->add_options()("workload", text("W"),
+  options->add_options()("workload", OptionValue("W"),
                          "fresh: name in the catalogue (stepcast workloads) or of a workload file")(
-      "device", text("D"), "fresh: device of the hosts, by default the cluster's")(
-      "backend", text("K"),
+      "device", OptionValue("D"), "fresh: device of the hosts, by default the cluster's")(
+      "backend", OptionValue("K"),
       "fresh: what measures this host's compute: cuda, onednn, or none, without --profile (cuda)")(
-      "budget", text("T"), "fresh: time to measure compute at most (2 min)")(
-      "time", text("T"), "fresh: length of one measurement of the network (1 s)")(
-      "count", text("N"), "fresh: runs to fit, 1 to 100 (5)")(
-      "steps", text("N"), "fresh: steps to time in each run (30)")(
-      "folder", text("DIR"), "fresh: where files are kept, and found again (fresh)");
+      "budget", OptionValue("T"), "fresh: time to measure compute at most (2 min)")(
+      "time", OptionValue("T"), "fresh: length of one measurement of the network (1 s)")(
+      "count", OptionValue("N"), "fresh: runs to fit, 1 to 100 (5)")(
+      "steps", OptionValue("N"), "fresh: steps to time in each run (30)")(
+      "folder", OptionValue("DIR"), "fresh: where files are kept, and found again (fresh)");
   for (const char* key : kGoalKeys) AddPlanOption(*FindPlanField(key), "fresh: ", options);
   AddMeetingOptions(options);
 }

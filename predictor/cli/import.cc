@@ -29,16 +29,13 @@ namespace stepcast::cli {
 
 po::options_description ImportOptions() {
   po::options_description options("options");
-  options.add_options()("dim",
-                        po::value<std::vector<std::string>>()->value_name("NAME=N")->composing(),
+  options.add_options()("dim", OptionValues("NAME=N"),
                         "onnx: length of a symbolic dimension, as sequence=128; may be repeated")(
-      "steps", po::value<std::string>()->value_name("F"),
-      "pcap: CSV of when steps began and ended")(
-      "address", po::value<std::vector<std::string>>()->value_name("HOST=A,...")->composing(),
-      "pcap: addresses of a host; may be repeated")(
-      "filter", po::value<std::string>()->value_name("E"),
-      "pcap: packets to read, as tcpdump's expressions tell them")("flows", "pcap: show all flows")(
-      "output", po::value<std::string>()->value_name("F"),
+      "steps", OptionValue("F"), "pcap: CSV of when steps began and ended")(
+      "address", OptionValues("HOST=A,..."), "pcap: addresses of a host; may be repeated")(
+      "filter", OptionValue("E"), "pcap: packets to read, as tcpdump's expressions tell them")(
+      "flows", "pcap: show all flows")(
+      "output", OptionValue("F"),
       "file to write (standard output); pcap: CSV of each flow's packets and bytes by step");
   AddLogOptions(&options);
   options.add_options()("json",

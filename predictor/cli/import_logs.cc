@@ -474,21 +474,22 @@ StepChoice ReadStepChoice(const Arguments& args) {
 }
 
 void AddLogOptions(po::options_description* options) {
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options->add_options()("guess", text("FILE"), "say what a file is, and what reads it")(
-      "pattern", text("R"),
+  options->add_options()("guess", OptionValue("FILE"), "say what a file is, and what reads it")(
+      "pattern", OptionValue("R"),
       "steps: where a step's time stands, as \"step (?<ms>[0-9.]+) ms\", instead of known forms")(
-      "tells", text("WHAT"),
+      "tells", OptionValue("WHAT"),
       "steps: what a pattern's numbers are: times of steps, or means over several")(
-      "warm-up", text("N"), "steps: first steps that are left out (20)")(
-      "form", text("NAME"), "steps: of a log that has several forms, which to take")(
-      "bar", text("BAR"),
+      "warm-up", OptionValue("N"), "steps: first steps that are left out (20)")(
+      "form", OptionValue("NAME"), "steps: of a log that has several forms, which to take")(
+      "bar", OptionValue("BAR"),
       "steps: of several progress bars, the training's: its steps or its title")(
-      "counts", text("WHAT"),
+      "counts", OptionValue("WHAT"),
       "steps, kineto-ranks: what is counted with --accumulation: steps or micro-steps")(
-      "steps-per-epoch", text("N"), "steps: of a log that tells times of epochs")(
-      "samples-of", text("WHO"), "steps: whose samples a throughput counts: job, device or node")(
-      "at-least", text("SIZE"), "nccl-tests, osu: the smallest message that is taken (4 KiB)");
+      "steps-per-epoch", OptionValue("N"), "steps: of a log that tells times of epochs")(
+      "samples-of", OptionValue("WHO"),
+      "steps: whose samples a throughput counts: job, device or node")(
+      "at-least", OptionValue("SIZE"),
+      "nccl-tests, osu: the smallest message that is taken (4 KiB)");
 }
 
 void RefuseLogOptions(const Arguments& args, const std::string& kind) {

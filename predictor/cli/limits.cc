@@ -353,11 +353,10 @@ int RunLimits(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddTargetOptions(&options);
   AddPlanOptions(&options);
-  options.add_options()("most-workers", po::value<std::string>()->value_name("N"),
-                        "how far to search (256)")(
-      "global-batch", po::value<std::string>()->value_name("N"),
+  options.add_options()("most-workers", OptionValue("N"), "how far to search (256)")(
+      "global-batch", OptionValue("N"),
       "samples of the fixed step that strong scaling shares out (those of one full node)")(
-      "target-efficiency", po::value<std::string>()->value_name("E"),
+      "target-efficiency", OptionValue("E"),
       "share of a step in micro-steps that accumulation is to reach (0.9)")(
       "json", "print one JSON object")("help", "print this text");
   const Arguments args("limits", options, "", arguments);

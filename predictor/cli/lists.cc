@@ -45,9 +45,8 @@ auto LoadNamed(const char* word, const Load& load) {
 
 int RunWorkloads(const std::vector<std::string>& arguments) {
   po::options_description options("options");
-  options.add_options()(
-      "workload-file", po::value<std::vector<std::string>>()->value_name("F")->composing(),
-      "workload file; may be repeated")("json", "print one JSON object")("help", "print this text");
+  options.add_options()("workload-file", OptionValues("F"), "workload file; may be repeated")(
+      "json", "print one JSON object")("help", "print this text");
   po::options_description all;
   all.add(options).add_options()("input", po::value<std::vector<std::string>>());
   const Arguments args("workloads", all, "input", arguments);

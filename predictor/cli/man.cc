@@ -126,7 +126,7 @@ std::string ProgramPage() {
 
 int RunMan(const std::vector<std::string>& arguments) {
   po::options_description options("options");
-  options.add_options()("output", po::value<std::string>()->value_name("FOLDER"),
+  options.add_options()("output", OptionValue("FOLDER"),
                         "write all pages into this folder, as stepcast.1, stepcast-predict.1, ...")(
       "help", "print this text");
   po::options_description all;

@@ -43,25 +43,22 @@ void RequireOnce(const std::vector<T>& list, const std::string& option, const st
 
 po::options_description MicrobenchOptions() {
   po::options_description options("options");
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  const auto texts = [](const char* name) {
-    return po::value<std::vector<std::string>>()->value_name(name)->composing();
-  };
-  options.add_options()("workload", texts("W"),
+  options.add_options()("workload", OptionValues("W"),
                         "name in the catalogue (stepcast workloads) or of a workload file, or all; "
-                        "may be repeated")("workload-file", texts("F"),
+                        "may be repeated")("workload-file", OptionValues("F"),
                                            "workload file; may be repeated")(
-      "batch", text("B,..."), "local batches to measure (1,8,32)")("precision", text("P,..."),
-                                                                   "fp32, tf32, fp16, bf16 (fp32)")(
-      "optimizer", text("O"), "sgd, momentum, adam (momentum)")(
-      "backend", text("K"), "cuda: a GPU with cuDNN and cuBLAS; onednn: the CPU (cuda)")(
-      "gpu", text("N"), "which GPU (0)")("threads", text("N"),
-                                         "threads of the CPU (as many as it has cores)")(
-      "layout", text("L"), "channels-first, channels-last: images on the GPU (channels-first)")(
+      "batch", OptionValue("B,..."), "local batches to measure (1,8,32)")(
+      "precision", OptionValue("P,..."), "fp32, tf32, fp16, bf16 (fp32)")(
+      "optimizer", OptionValue("O"), "sgd, momentum, adam (momentum)")(
+      "backend", OptionValue("K"), "cuda: a GPU with cuDNN and cuBLAS; onednn: the CPU (cuda)")(
+      "gpu", OptionValue("N"), "which GPU (0)")("threads", OptionValue("N"),
+                                                "threads of the CPU (as many as it has cores)")(
+      "layout", OptionValue("L"),
+      "channels-first, channels-last: images on the GPU (channels-first)")(
       "search", "time the library's algorithms and take the fastest, instead of its heuristic")(
-      "budget", text("T"), "time to spend at most (2 min)")(
-      "error", text("E"), "standard error of a step's sum that is good enough (0.005)")(
-      "output", text("F"), "profile to write, or to go on with (DEVICE.profile.jsonl)")(
+      "budget", OptionValue("T"), "time to spend at most (2 min)")(
+      "error", OptionValue("E"), "standard error of a step's sum that is good enough (0.005)")(
+      "output", OptionValue("F"), "profile to write, or to go on with (DEVICE.profile.jsonl)")(
       "ceilings", "measure the device's peaks only, and print them as a cluster file's device")(
       "json", "print one JSON object")("help", "print this text");
   return options;

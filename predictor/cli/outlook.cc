@@ -138,31 +138,31 @@ Json FailuresJson(const std::optional<FailureOutlook>& f) {
 }  // namespace
 
 void AddLimitOption(po::options_description* options) {
-  options->add_options()("time-limit", po::value<std::string>()->value_name("T"),
+  options->add_options()("time-limit", OptionValue("T"),
                          "time that a step may take, like \"30 min\": exit code 1 where its whole "
                          "90 % interval lies above");
 }
 
 void AddNoiseOptions(po::options_description* options) {
-  options->add_options()("noise-scale", po::value<std::string>()->value_name("N"),
+  options->add_options()("noise-scale", OptionValue("N"),
                          "gradient noise scale, samples; with --known-batch or --least-steps")(
-      "known-batch", po::value<std::string>()->value_name("N"),
+      "known-batch", OptionValue("N"),
       "global batch for which learning rate and epochs are known: statistical efficiency is "
       "against it; with --noise-scale");
 }
 
 void AddJobOptions(po::options_description* options) {
-  options->add_options()("data-set", po::value<std::string>()->value_name("N"),
+  options->add_options()("data-set", OptionValue("N"),
                          "samples of an epoch: tells its time, price and energy")(
-      "least-steps", po::value<std::string>()->value_name("N"),
+      "least-steps", OptionValue("N"),
       "steps to the target with an endless batch: tells the time to it; with --noise-scale")(
-      "node-mtbf", po::value<std::string>()->value_name("T"),
+      "node-mtbf", OptionValue("T"),
       "mean time between failures of a node, like \"200 d\"; with --checkpoint-time")(
-      "device-mtbf", po::value<std::string>()->value_name("T"),
+      "device-mtbf", OptionValue("T"),
       "the same of a device with its process (never fails); with --node-mtbf")(
-      "checkpoint-time", po::value<std::string>()->value_name("T"),
+      "checkpoint-time", OptionValue("T"),
       "time to write a checkpoint, while training stands; with --node-mtbf")(
-      "restart-time", po::value<std::string>()->value_name("T"),
+      "restart-time", OptionValue("T"),
       "time to notice a failure, start again and read the checkpoint; with --node-mtbf");
 }
 

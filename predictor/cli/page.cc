@@ -65,14 +65,12 @@ int WritePage(const Arguments& /*args*/) {
 
 int RunPage(const std::vector<std::string>& arguments) {
   po::options_description options("options");
-  const auto texts = [](const char* name) {
-    return po::value<std::vector<std::string>>()->value_name(name)->composing();
-  };
-  options.add_options()("cluster", texts("C"),
+  options.add_options()("cluster", OptionValues("C"),
                         "cluster file, or the name of a shipped one; may be repeated (all that are "
-                        "shipped)")("workload-file", texts("F"), "workload file; may be repeated")(
-      "output", po::value<std::string>()->value_name("FILE.html"), "the page; required")(
-      "json", "print one JSON object")("help", "print this text");
+                        "shipped)")("workload-file", OptionValues("F"),
+                                    "workload file; may be repeated")(
+      "output", OptionValue("FILE.html"), "the page; required")("json", "print one JSON object")(
+      "help", "print this text");
   const Arguments args("page", options, "", arguments);
   if (args.Has("help")) {
     PrintHelp("stepcast page [--cluster C ...] [--workload-file F ...] --output FILE.html",

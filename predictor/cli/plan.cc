@@ -117,15 +117,13 @@ int RunPlan(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddTargetOptions(&options);
   AddPlanOptions(&options);
-  options.add_options()("count", po::value<std::string>()->value_name("N"),
-                        "runs to choose, 1 to 100; 5 by default")(
-      "among", po::value<std::string>()->value_name("R.csv"),
+  options.add_options()("count", OptionValue("N"), "runs to choose, 1 to 100; 5 by default")(
+      "among", OptionValue("R.csv"),
       "choose among the plans of a runs file, whose times are not looked at")(
-      "without", po::value<std::string>()->value_name("R.csv"),
+      "without", OptionValue("R.csv"),
       "but for the plans of a runs file without times, which are kept to judge a fit by")(
-      "output", po::value<std::string>()->value_name("F"),
-      "also write the runs to a CSV, for stepcast probe script")("json", "print one JSON object")(
-      "help", "print this text");
+      "output", OptionValue("F"), "also write the runs to a CSV, for stepcast probe script")(
+      "json", "print one JSON object")("help", "print this text");
   const Arguments args("plan", options, "", arguments);
   if (args.Has("help")) {
     PrintHelp(

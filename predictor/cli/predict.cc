@@ -250,7 +250,7 @@ int RunPredict(const std::vector<std::string>& arguments) {
   AddLimitOption(&options);
   AddNoiseOptions(&options);
   AddJobOptions(&options);
-  options.add_options()("beside", po::value<std::string>()->value_name("R.csv"),
+  options.add_options()("beside", OptionValue("R.csv"),
                         "jobs on the same links: rows of a runs file, whatever times they have")(
       "json", "print one JSON object")("help", "print this text");
   const Arguments args("predict", options, "", arguments);

@@ -35,15 +35,16 @@ enum class What { kNetwork, kShow, kScript, kSteps, kCollectives };
 
 po::options_description ProbeOptions() {
   po::options_description options("options");
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   AddMeetingOptions(&options);
-  options.add_options()("time", text("T"), "length of one measurement (1 s)")(
-      "flows", text("N"), "connections at once where several are measured (4)")(
-      "time-limit", text("T"), "time after which the probe ends (twice what it should take)")(
-      "output", text("F"), "profile to write (network.json); script, steps: runs (runs.csv)")(
-      "cluster", text("C"),
+  options.add_options()("time", OptionValue("T"), "length of one measurement (1 s)")(
+      "flows", OptionValue("N"), "connections at once where several are measured (4)")(
+      "time-limit", OptionValue("T"),
+      "time after which the probe ends (twice what it should take)")(
+      "output", OptionValue("F"),
+      "profile to write (network.json); script, steps: runs (runs.csv)")(
+      "cluster", OptionValue("C"),
       "cluster file, or the name of a shipped one, to state the links in; steps: whose compute "
-      "is waited for")("cluster-output", text("F"),
+      "is waited for")("cluster-output", OptionValue("F"),
                        "cluster file to write: that of --cluster, links as measured")(
       "pairs", "show the tables of all pairs")("json", "print one JSON object")("help",
                                                                                 "print this text");

@@ -105,13 +105,13 @@ double SecondsOf(const Arguments& args, const char* option, double otherwise) {
 }  // namespace
 
 void AddScriptOptions(po::options_description* options) {
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options->add_options()("pattern", text("R"),
+  options->add_options()("pattern", OptionValue("R"),
                          "script: where the command prints its steps' times, as "
                          "\"step (?<ms>[0-9.]+) ms\"; else stepcast_steps.py tells them")(
-      "steps", text("N"), "script, steps: steps to time in each run (100; 30)")(
-      "warm-up", text("N"), "script, steps: steps before them (20; 3)")(
-      "run-limit", text("T"), "script, steps: time after which a run is ended (30 min; 5 min)");
+      "steps", OptionValue("N"), "script, steps: steps to time in each run (100; 30)")(
+      "warm-up", OptionValue("N"), "script, steps: steps before them (20; 3)")(
+      "run-limit", OptionValue("T"),
+      "script, steps: time after which a run is ended (30 min; 5 min)");
 }
 
 int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {

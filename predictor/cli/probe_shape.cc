@@ -49,15 +49,14 @@ Conditions Design::hardest() const {
 }
 
 void AddShapeOptions(po::options_description* options) {
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   options->add_options()(
-      "shape", po::value<std::vector<std::string>>()->value_name("KEY=...")->composing(),
+      "shape", OptionValues("KEY=..."),
       "steps, collectives: conditions to set on the links by tc, each combination in turn: "
       "\"bandwidth=100 Mbit/s,1 Gbit/s; rtt=0 ms,10 ms; loss=0,0.01\"")(
-      "shape-interface", text("I"),
+      "shape-interface", OptionValue("I"),
       "the interface of this host that tc may shape meanwhile; all hosts need it")(
-      "replicates", text("N"), "steps, collectives: how often each run is measured (1)")(
-      "seed", text("N"), "with --shape: of the order of the conditions (by chance)");
+      "replicates", OptionValue("N"), "steps, collectives: how often each run is measured (1)")(
+      "seed", OptionValue("N"), "with --shape: of the order of the conditions (by chance)");
 }
 
 std::string ReadShapedInterface(const Arguments& args) {

@@ -101,23 +101,22 @@ std::optional<std::string> VariableOf(const char* name) {
 }
 
 void AddMeetingOptions(po::options_description* options) {
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   options->add_options()(
-      "hosts", text("H,..."),
+      "hosts", OptionValue("H,..."),
       "hosts to measure between, this one first without --rank; the others are told how to join, "
       "or started with --ssh")(
       "ssh", "start the program on the other hosts by ssh, where it has the same path")(
-      "rank", text("N"),
+      "rank", OptionValue("N"),
       "number of this host, from 0, instead of what torchrun, mpirun or srun set; with "
       "--hosts, which all hosts are given then, none is told how to join")(
-      "of", text("N"), "how many hosts there are")("master", text("HOST[:PORT]"),
-                                                   "where rank 0 waits (port 29411)")(
-      "bind", text("I"),
+      "of", OptionValue("N"), "how many hosts there are")("master", OptionValue("HOST[:PORT]"),
+                                                          "where rank 0 waits (port 29411)")(
+      "bind", OptionValue("I"),
       "interface or address of this host to listen at and send from; without it that of --master")(
-      "token-file", text("F"),
+      "token-file", OptionValue("F"),
       "file with the word that all hosts share, instead of STEPCAST_PROBE_TOKEN")(
-      "name", text("N"), "name of this host, instead of its own")(
-      "wait", text("T"), "time in which all hosts must have joined (1 min)");
+      "name", OptionValue("N"), "name of this host, instead of its own")(
+      "wait", OptionValue("T"), "time in which all hosts must have joined (1 min)");
 }
 
 Place ReadOwnPlace(const Arguments& args) {

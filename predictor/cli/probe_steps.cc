@@ -218,14 +218,12 @@ Json PartsJson(const Detail& detail) {
 }  // namespace
 
 void AddStepsOptions(po::options_description* options) {
-  options->add_options()("workload-file",
-                         po::value<std::vector<std::string>>()->value_name("F")->composing(),
+  options->add_options()("workload-file", OptionValues("F"),
                          "steps: workload file; may be repeated")(
-      "device", po::value<std::string>()->value_name("D"),
+      "device", OptionValue("D"),
       "steps: device whose compute is waited for, by default the cluster's")(
-      "sizes", po::value<std::string>()->value_name("S,..."),
-      "collectives: bytes of the messages (1 KiB to 256 MiB)")(
-      "library", po::value<std::string>()->value_name("L"),
+      "sizes", OptionValue("S,..."), "collectives: bytes of the messages (1 KiB to 256 MiB)")(
+      "library", OptionValue("L"),
       "collectives: what adds up: gloo, or mpi under mpirun or srun (gloo)");
   AddShapeOptions(options);
   AddTrainingOptions(options);

@@ -210,11 +210,9 @@ void PrintSum(const ProfiledCompute& compute, const ProfiledSum& sum, const Work
 
 int RunProfile(const std::vector<std::string>& arguments) {
   po::options_description options("options");
-  options.add_options()("workload", po::value<std::string>()->value_name("W"),
-                        "show what its layers take")(
-      "workload-file", po::value<std::vector<std::string>>()->value_name("F")->composing(),
-      "workload file; may be repeated")("local-batch", po::value<std::string>()->value_name("B"),
-                                        "of the workload (the largest measured)")(
+  options.add_options()("workload", OptionValue("W"), "show what its layers take")(
+      "workload-file", OptionValues("F"), "workload file; may be repeated")(
+      "local-batch", OptionValue("B"), "of the workload (the largest measured)")(
       "layers", "each layer, not their kinds")("json", "print one JSON object")("help",
                                                                                 "print this text");
   AddTrainingOptions(&options);

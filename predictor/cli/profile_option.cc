@@ -8,7 +8,7 @@
 namespace stepcast::cli {
 
 void AddProfileOption(po::options_description* options) {
-  options->add_options()("profile", po::value<std::string>()->value_name("F"),
+  options->add_options()("profile", OptionValue("F"),
                          "the device's layers: a file of stepcast microbench, or a shipped one");
 }
 

@@ -373,7 +373,7 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddTargetOptions(&options);
   AddPlanOptions(&options);
-  const auto list = [] { return po::value<std::string>()->value_name("V,V,..."); };
+  const auto list = [] { return OptionValue("V,V,..."); };
   options.add_options()("try-workers", list(), "numbers of workers to choose from (the plan's)")(
       "try-local-batch", list(),
       "batches to choose from (the plan's, and powers of two: up to a factor of four beyond the "
@@ -389,9 +389,9 @@ int RunRecommend(const std::vector<std::string>& arguments) {
       "plan's)")(
       "try-compress", list(),
       "how to compress gradients: none, fp16, bf16, int8, topk=SHARE, powersgd=RANK to choose from "
-      "(the plan's)")("most-global-batch", po::value<std::string>()->value_name("N"),
+      "(the plan's)")("most-global-batch", OptionValue("N"),
                       "samples of one optimizer step that training tolerates (8192)")(
-      "objective", po::value<std::string>()->value_name("O"),
+      "objective", OptionValue("O"),
       "what is to be best: throughput (the default), goodput (needs --noise-scale and "
       "--known-batch), price (samples per USD), energy (samples per J)");
   AddNoiseOptions(&options);

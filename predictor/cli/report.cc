@@ -40,14 +40,12 @@ Evaluation Evaluated(const Fit& fit, const CalibrationProblem& problem) {
 int RunReport(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddFitOptions(&options);
-  options.add_options()(
-      "judge",
-      po::value<std::vector<std::string>>()->value_name("R.csv")->multitoken()->composing(),
-      "runs that are not fitted, to judge the forecasts by")(
-      "network", po::value<std::string>()->value_name("FILE"),
+  options.add_options()("judge", OptionValues("R.csv")->multitoken(),
+                        "runs that are not fitted, to judge the forecasts by")(
+      "network", OptionValue("FILE"),
       "the cluster's network as stepcast probe network measured it")(
-      "output", po::value<std::string>()->value_name("FILE.html"), "the page; required")(
-      "json", "print one JSON object")("help", "print this text");
+      "output", OptionValue("FILE.html"), "the page; required")("json", "print one JSON object")(
+      "help", "print this text");
   const Arguments args("report", options, "", arguments);
   if (args.Has("help")) {
     PrintHelp(

@@ -12,12 +12,11 @@
 namespace stepcast::cli {
 
 void AddRunsOptions(po::options_description* options) {
-  options->add_options()("cluster", po::value<std::string>()->value_name("C"),
+  options->add_options()("cluster", OptionValue("C"),
                          "cluster file, or the name of a shipped one (stepcast machines)")(
-      "runs", po::value<std::vector<std::string>>()->value_name("R.csv")->multitoken()->composing(),
+      "runs", OptionValues("R.csv")->multitoken(),
       "measured runs; several files may follow, and the option may be repeated")(
-      "workload-file", po::value<std::vector<std::string>>()->value_name("F")->composing(),
-      "workload file; may be repeated");
+      "workload-file", OptionValues("F"), "workload file; may be repeated");
   AddTrainingOptions(options);
 }
 

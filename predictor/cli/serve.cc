@@ -309,25 +309,21 @@ int Serve(const Arguments& /*args*/) {
 
 int RunServe(const std::vector<std::string>& arguments) {
   po::options_description options("options");
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  const auto texts = [](const char* name) {
-    return po::value<std::vector<std::string>>()->value_name(name)->composing();
-  };
-  options.add_options()("cluster", texts("C"),
+  options.add_options()("cluster", OptionValues("C"),
                         "cluster file, or the name of a shipped one; may be repeated")(
-      "workload-file", texts("F"), "workload file; may be repeated")(
-      "listen", text("A:P"), "address and port of HTTP (127.0.0.1:8080); port 0 is any")(
-      "grpc", text("A:P"), "address and port of gRPC, which is not served without this option")(
-      "threads", text("N"),
+      "workload-file", OptionValues("F"), "workload file; may be repeated")(
+      "listen", OptionValue("A:P"), "address and port of HTTP (127.0.0.1:8080); port 0 is any")(
+      "grpc", OptionValue("A:P"),
+      "address and port of gRPC, which is not served without this option")(
+      "threads", OptionValue("N"),
       "threads that answer, and as many for large requests (as many as cores)")(
-      "max-body", text("SIZE"), "the largest request (64 MiB)")(
-      "max-plans", text("N"), "the most plans of one request (1000000)")(
-      "max-connections", text("N"), "HTTP connections at once (1000)")(
-      "state", text("FILE"),
+      "max-body", OptionValue("SIZE"), "the largest request (64 MiB)")(
+      "max-plans", OptionValue("N"), "the most plans of one request (1000000)")(
+      "max-connections", OptionValue("N"), "HTTP connections at once (1000)")(
+      "state", OptionValue("FILE"),
       "where what jobs have learnt is kept: read at the start where it is there, written each "
-      "minute "
-      "and at the end")("drain", text("T"),
-                        "time to finish what was asked, when stopped (\"10 s\")")(
+      "minute and at the end")("drain", OptionValue("T"),
+                               "time to finish what was asked, when stopped (\"10 s\")")(
       "json", "print one JSON object with the addresses, once they answer")("help",
                                                                             "print this text");
   const Arguments args("serve", options, "", arguments);

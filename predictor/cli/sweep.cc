@@ -317,16 +317,14 @@ int RunSweep(const std::vector<std::string>& arguments) {
   AddTargetOptions(&options);
   AddPlanOptions(&options);
   options.add_options()(
-      "over", po::value<std::vector<std::string>>()->value_name("KEY=...")->composing(),
+      "over", OptionValues("KEY=..."),
       "what to vary: KEY=V,V,... or, for whole numbers, KEY=FROM..TO or "
       "KEY=FROM..TO..STEP, where KEY is workers or another option of the plan "
       "without its --, like strategy=ring,tree or loss=0,0.01, or precision, "
       "optimizer, attention or recompute; repeated, every combination is predicted")(
-      "plot", po::value<std::string>()->value_name("FILE.svg"),
-      "draw a plot over the first --over")(
-      "y", po::value<std::string>()->value_name("throughput|step_time"),
-      "what the plot shows (throughput)")("json", "print one JSON object")("help",
-                                                                           "print this text");
+      "plot", OptionValue("FILE.svg"), "draw a plot over the first --over")(
+      "y", OptionValue("throughput|step_time"), "what the plot shows (throughput)")(
+      "json", "print one JSON object")("help", "print this text");
   const Arguments args("sweep", options, "", arguments);
   if (args.Has("help")) {
     PrintHelp("stepcast sweep --cluster C --workload W --local-batch N --over KEY=VALUES ...",

@@ -13,8 +13,7 @@ void AddTrainingOptions(po::options_description* options) {
     const std::string help = std::string(fact.meaning) + ": " + JoinNames(fact.words.names) +
                              " (as the cluster's runs were, else what the workload says, or " +
                              fact.WordOf(Workload()) + ")";
-    options->add_options()(fact.key, po::value<std::string>()->value_name(fact.placeholder),
-                           help.c_str());
+    options->add_options()(fact.key, OptionValue(fact.placeholder), help.c_str());
   }
 }
 

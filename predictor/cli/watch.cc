@@ -44,20 +44,24 @@ po::options_description WatchOptions() {
   po::options_description options("options");
   AddTargetOptions(&options);
   AddPlanOptions(&options);
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options.add_options()("log", text("LOG"), "the log, or - for standard input")(
-      "pattern", text("R"),
+  options.add_options()("log", OptionValue("LOG"), "the log, or - for standard input")(
+      "pattern", OptionValue("R"),
       "where a step's time stands, as \"step (?<ms>[0-9.]+) ms\", instead of known forms")(
-      "tells", text("WHAT"), "what a pattern's numbers are: times of steps, or means over several")(
-      "warm-up", text("N"), "first steps that are left out (20)")(
-      "form", text("NAME"), "of a log that has several forms, which to take: the first seen")(
-      "bar", text("BAR"), "of several progress bars, the training's: its steps or its title")(
-      "counts", text("WHAT"), "what a log with --accumulation counts: steps or micro-steps")(
-      "steps-per-epoch", text("N"), "of a log that tells times of epochs")(
-      "samples-of", text("WHO"), "whose samples a throughput counts: job, device or node")(
-      "for", text("TIME"), "end after it: \"10 min\"; \"0 s\" with what is in the log by now")(
-      "every", text("N"), "without a screen, a line for so many numbers of the log (50)")(
-      "metrics", text("A:P"), "serve predicted and measured steps to Prometheus at /metrics")(
+      "tells", OptionValue("WHAT"),
+      "what a pattern's numbers are: times of steps, or means over several")(
+      "warm-up", OptionValue("N"), "first steps that are left out (20)")(
+      "form", OptionValue("NAME"),
+      "of a log that has several forms, which to take: the first seen")(
+      "bar", OptionValue("BAR"),
+      "of several progress bars, the training's: its steps or its title")(
+      "counts", OptionValue("WHAT"), "what a log with --accumulation counts: steps or micro-steps")(
+      "steps-per-epoch", OptionValue("N"), "of a log that tells times of epochs")(
+      "samples-of", OptionValue("WHO"), "whose samples a throughput counts: job, device or node")(
+      "for", OptionValue("TIME"),
+      "end after it: \"10 min\"; \"0 s\" with what is in the log by now")(
+      "every", OptionValue("N"), "without a screen, a line for so many numbers of the log (50)")(
+      "metrics", OptionValue("A:P"),
+      "serve predicted and measured steps to Prometheus at /metrics")(
       "json", "print one JSON object a line")("help", "print this text");
   return options;
 }
