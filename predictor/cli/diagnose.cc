@@ -354,10 +354,7 @@ void PrintDiagnosis(const Diagnosis& d, const Plan& plan, const Target& target) 
     out += heading("Where the time goes") + PartsText(first.step, first.parts, style);
   }
   out += heading(is_consistent ? "What may be wrong" : "What comes nearest");
-  Table causes({{"probability", "", Align::kRight},
-                {"cause", "", Align::kLeft},
-                {"step", "", Align::kRight},
-                {"", "", Align::kLeft}});
+  Table causes({"probability", LeftColumn("cause"), "step", LeftColumn("")});
   std::vector<ExplainedBy> sorted = d.causes;
   std::stable_sort(sorted.begin(), sorted.end(), [](const ExplainedBy& a, const ExplainedBy& b) {
     return a.probability > b.probability;
@@ -372,9 +369,7 @@ void PrintDiagnosis(const Diagnosis& d, const Plan& plan, const Target& target) 
   if (!d.remedies.empty()) {
     out += heading(first.cause == Cause::kNothing ? "What would bring more"
                                                   : "What would help, if that is it");
-    Table remedies({{"throughput", "", Align::kRight},
-                    {"step", "", Align::kRight},
-                    {"with", "", Align::kLeft}});
+    Table remedies({"throughput", "step", LeftColumn("with")});
     for (const Remedy& remedy : d.remedies) {
       remedies.AddRow({FormatFactor(remedy.gain), FormatDuration(remedy.step), remedy.text});
     }

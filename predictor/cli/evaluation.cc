@@ -201,13 +201,15 @@ std::string ErrorText(const EvaluatedRun& run) {
 }
 
 Table RunsTable(const std::vector<EvaluatedRun>& runs, bool numbered) {
-  std::vector<TableColumn> columns = {
-      {"workload", "", Align::kLeft},       {"plan", "", Align::kLeft},
-      {"measured", "", Align::kRight},      {"predicted", "", Align::kRight},
-      {"90 % interval", "", Align::kRight}, {"error", "", Align::kRight}};
+  std::vector<TableColumn> columns = {LeftColumn("workload"),
+                                      LeftColumn("plan"),
+                                      "measured",
+                                      "predicted",
+                                      "90 % interval",
+                                      "error"};
   if (numbered) {
-    columns.insert(columns.begin(), {"run", "", Align::kRight});
-    columns.push_back({"row", "", Align::kLeft});
+    columns.insert(columns.begin(), "run");
+    columns.push_back(LeftColumn("row"));
   }
   Table table(std::move(columns));
   for (const EvaluatedRun& run : runs) {
@@ -229,13 +231,8 @@ Table RunsTable(const std::vector<EvaluatedRun>& runs, bool numbered) {
 
 Table ScoreTable(const std::string& grouping, const std::vector<ScoredGroup>& groups,
                  const Score& all) {
-  Table table({{grouping, "", Align::kLeft},
-               {"runs", "", Align::kRight},
-               {"MAPE", "", Align::kRight},
-               {"median", "", Align::kRight},
-               {"90th pct", "", Align::kRight},
-               {"bias", "", Align::kRight},
-               {"in 90 % interval", "", Align::kRight}});
+  Table table(
+      {LeftColumn(grouping), "runs", "MAPE", "median", "90th pct", "bias", "in 90 % interval"});
   const auto add = [&](const std::string& name, const Score& s) {
     if (s.runs == 0) {
       table.AddRow({name, "0", "", "", "", "", ""});

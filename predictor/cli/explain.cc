@@ -50,11 +50,8 @@ void PrintExplanation(const Explanation& explanation, const Plan& plan, const Ta
     out += WrappedText("      [", model + term.source + "]");
   }
   out += "\n" + Heading("What the step depends on", style);
-  Table table({{"parameter", "", Align::kLeft},
-               {"value", "", Align::kRight},
-               {"+1 % changes the step by", "", Align::kRight},
-               {"90 % within", "", Align::kRight},
-               {"from", "", Align::kLeft}});
+  Table table({LeftColumn("parameter"), "value", "+1 % changes the step by", "90 % within",
+               LeftColumn("from")});
   for (const ExplainedParameter& parameter : explanation.parameters) {
     table.AddRow(
         {parameter.value.symbol, NumberText(parameter.value),

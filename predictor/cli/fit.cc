@@ -270,12 +270,8 @@ std::string SuspectText(const Fit& fit, const Suspect& suspect) {
 }
 
 Table ParameterTable(const Fit& fit, bool all, int* hidden) {
-  Table table({{"of", "", Align::kLeft},
-               {"parameter", "", Align::kLeft},
-               {"value", "", Align::kRight},
-               {"95 % interval", "", Align::kRight},
-               {"prior", "", Align::kRight},
-               {"decided by", "", Align::kLeft}});
+  Table table({LeftColumn("of"), LeftColumn("parameter"), "value", "95 % interval", "prior",
+               LeftColumn("decided by")});
   std::string scope;
   for (const ParameterEstimate& p : fit.calibration().parameters) {
     if (!all && p.decided_by == DecidedBy::kPrior && !IsHostLink(p) && p.prior_source.empty()) {
@@ -295,13 +291,8 @@ Table ParameterTable(const Fit& fit, bool all, int* hidden) {
 }
 
 Table WholeTable(const Fit& fit) {
-  Table table({{"whole cluster", "", Align::kLeft},
-               {"local batch", "", Align::kRight},
-               {"step", "", Align::kRight},
-               {"parameters", "", Align::kRight},
-               {"one step", "", Align::kRight},
-               {"beyond the runs", "", Align::kRight},
-               {"90 % interval", "", Align::kRight}});
+  Table table({LeftColumn("whole cluster"), "local batch", "step", "parameters", "one step",
+               "beyond the runs", "90 % interval"});
   for (const WholeForecast& whole : fit.whole_cluster) {
     const Prediction& p = whole.prediction;
     table.AddRow({whole.of.workload, FormatCount(whole.plan.local_batch),

@@ -728,7 +728,7 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
                      FormatCount(static_cast<double>(log.validation)));
   if (steps.ranks.size() > 1) {
     constexpr std::size_t kShown = 16;
-    Table table({{"rank", "", Align::kLeft}, {"numbers", ""}, {"step", ""}});
+    Table table({LeftColumn("rank"), "numbers", "step"});
     for (std::size_t i = 0; i < std::min(kShown, steps.ranks.size()); ++i) {
       const StepSeries& series = steps.ranks[i];
       table.AddRow({NameOfRank(series), FormatCount(static_cast<double>(series.numbers)),

@@ -115,12 +115,8 @@ std::vector<std::string> Row(std::vector<std::string> cells, const std::vector<s
 }
 
 std::string CapturesTable(const CapturedTraffic& traffic, const Style& style) {
-  Table table({{"capture", "", Align::kLeft},
-               {"of", "", Align::kLeft},
-               {"address", "", Align::kLeft},
-               {"packets", ""},
-               {"lasts", ""},
-               {"not of a flow", ""}});
+  Table table({LeftColumn("capture"), LeftColumn("of"), LeftColumn("address"), "packets", "lasts",
+               "not of a flow"});
   for (const Capture& c : traffic.captures) {
     table.AddRow({c.path, c.host.empty() ? "-" : c.host, c.address.empty() ? "-" : c.address,
                   CountText(c.packets), TimeText(static_cast<double>(c.end_ns - c.begin_ns) * 1e-9),
@@ -130,7 +126,7 @@ std::string CapturesTable(const CapturedTraffic& traffic, const Style& style) {
 }
 
 std::string PeriodsTable(const TrafficSummary& summary, const Style& style) {
-  Table table({{"", "", Align::kLeft}, {"packets", ""}, {"", ""}, {"payload", ""}, {"", ""}});
+  Table table({LeftColumn(""), "packets", "", "payload", ""});
   const TrafficPeriods& p = summary.periods;
   TrafficCount known;
   const std::pair<const char*, const TrafficCount*> rows[] = {{"before the first step", &p.before},
@@ -149,12 +145,7 @@ std::string PeriodsTable(const TrafficSummary& summary, const Style& style) {
 }
 
 std::string ClassesTable(const TrafficSummary& summary, const Style& style) {
-  Table table({{"class", "", Align::kLeft},
-               {"flows", ""},
-               {"packets", ""},
-               {"", ""},
-               {"payload", ""},
-               {"", ""}});
+  Table table({LeftColumn("class"), "flows", "packets", "", "payload", ""});
   for (int i = 0; i < kFlowClassCount; ++i) {
     const ClassTraffic& own = summary.classes[static_cast<std::size_t>(i)];
     table.AddRow(
@@ -179,17 +170,9 @@ std::string EndText(const CapturedTraffic& traffic, const std::string& address, 
 }
 
 std::string FlowsTable(const CapturedTraffic& traffic, bool all, const Style& style) {
-  Table table({{"from", "", Align::kLeft},
-               {"to", "", Align::kLeft},
-               {"class", "", Align::kLeft},
-               {"began", "", Align::kLeft},
-               {"ended", "", Align::kLeft},
-               {"packets", ""},
-               {"payload", ""},
-               {"a step", ""},
-               {"steps", ""},
-               {"sent again", ""},
-               {"not captured", ""}});
+  Table table({LeftColumn("from"), LeftColumn("to"), LeftColumn("class"), LeftColumn("began"),
+               LeftColumn("ended"), "packets", "payload", "a step", "steps", "sent again",
+               "not captured"});
   const std::size_t shown =
       all ? traffic.flows.size() : std::min(kShownFlows, traffic.flows.size());
   for (std::size_t i = 0; i < shown; ++i) {
@@ -228,15 +211,8 @@ std::vector<NamedSample> SamplesOf(const TrafficSummary& s) {
 constexpr double kShares[] = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
 
 std::string DistributionsTable(const TrafficSummary& summary, const Style& style) {
-  Table table({{"distribution of", "", Align::kLeft},
-               {"values", ""},
-               {"least", ""},
-               {"5 %", ""},
-               {"25 %", ""},
-               {"half", ""},
-               {"75 %", ""},
-               {"95 %", ""},
-               {"most", ""}});
+  Table table({LeftColumn("distribution of"), "values", "least", "5 %", "25 %", "half", "75 %",
+               "95 %", "most"});
   for (const NamedSample& named : SamplesOf(summary)) {
     if (named.sample->empty()) continue;
     std::vector<std::string> cells = {named.name,
@@ -258,8 +234,8 @@ std::string RingText(const CapturedTraffic& traffic, const RingOrder& ring) {
 
 std::string MatrixTable(const CapturedTraffic& traffic, const TrafficSummary& summary,
                         const Style& style) {
-  std::vector<TableColumn> columns = {{"from \\ to", "", Align::kLeft}};
-  for (const CapturedHost& host : traffic.hosts) columns.push_back({host.name, ""});
+  std::vector<TableColumn> columns = {LeftColumn("from \\ to")};
+  for (const CapturedHost& host : traffic.hosts) columns.emplace_back(host.name);
   Table table(columns);
   for (std::size_t i = 0; i < traffic.hosts.size(); ++i) {
     std::vector<std::string> cells = {traffic.hosts[i].name};
@@ -271,16 +247,12 @@ std::string MatrixTable(const CapturedTraffic& traffic, const TrafficSummary& su
 
 std::string HostsTable(const CapturedTraffic& traffic, const TrafficSummary& summary,
                        const std::optional<ModelCount>& model, const Style& style) {
-  std::vector<TableColumn> columns = {{"host", "", Align::kLeft},
-                                      {"steps", ""},
-                                      {"sent a step", ""},
-                                      {"from", ""},
-                                      {"to", ""},
-                                      {"busy", ""}};
-  if (traffic.knows_compute) columns.push_back({"while computing", ""});
+  std::vector<TableColumn> columns = {
+      LeftColumn("host"), "steps", "sent a step", "from", "to", "busy"};
+  if (traffic.knows_compute) columns.emplace_back("while computing");
   if (model) {
-    columns.push_back({"model's count", ""});
-    columns.push_back({"", ""});
+    columns.emplace_back("model's count");
+    columns.emplace_back("");
   }
   Table table(columns);
   const std::vector<bool> servers =
@@ -319,10 +291,7 @@ std::optional<double> ModelHidden(const ModelCount& model) {
 }
 
 std::string ModelTable(const TrafficSummary& summary, const ModelCount& model, const Style& style) {
-  Table table({{"median of the steps", "", Align::kLeft},
-               {"captured", ""},
-               {"model", ""},
-               {"captured / model - 1", ""}});
+  Table table({LeftColumn("median of the steps"), "captured", "model", "captured / model - 1"});
   const auto row = [&](const char* name, std::optional<double> captured,
                        std::optional<double> counted, const auto& text) {
     table.AddRow({name, captured ? text(*captured) : "-", counted ? text(*counted) : "-",

@@ -73,17 +73,8 @@ std::string PartsText(const TrainingRanks& training, const Style& style) {
 }
 
 std::string RanksTable(const TrainingRanks& training, const Style& style) {
-  Table table({{"rank", ""},
-               {"trace", "", Align::kLeft},
-               {"step", ""},
-               {"computing", ""},
-               {"communication", ""},
-               {"exposed", ""},
-               {"hidden", ""},
-               {"idle", ""},
-               {"waits", ""},
-               {"waited for", ""},
-               {"came last", ""}});
+  Table table({"rank", LeftColumn("trace"), "step", "computing", "communication", "exposed",
+               "hidden", "idle", "waits", "waited for", "came last"});
   for (std::size_t i = 0; i < std::min(kShownRanks, training.ranks.size()); ++i) {
     const RankOfTraining& r = training.ranks[i];
     const bool compared = r.compared > 0;
@@ -103,15 +94,8 @@ std::string RanksTable(const TrainingRanks& training, const Style& style) {
 }
 
 std::string ClassesText(const TrainingRanks& training, const Style& style) {
-  Table table({{"collective", "", Align::kLeft},
-               {"type", "", Align::kLeft},
-               {"message", ""},
-               {"ranks", ""},
-               {"a step", ""},
-               {"takes", ""},
-               {"exposed", ""},
-               {"without waiting", ""},
-               {"bus bandwidth", ""}});
+  Table table({LeftColumn("collective"), LeftColumn("type"), "message", "ranks", "a step", "takes",
+               "exposed", "without waiting", "bus bandwidth"});
   for (std::size_t i = 0; i < std::min(kShownClasses, training.classes.size()); ++i) {
     const CollectiveClass& c = training.classes[i];
     table.AddRow(

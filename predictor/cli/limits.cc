@@ -173,9 +173,7 @@ std::string PaysBelowText(const std::optional<DataRate<>>& rate) {
 }
 
 std::string LimitTable(const ScalingLimits& limits, const Plan& plan, const Style& style) {
-  Table table({{"limit", "", Align::kLeft},
-               {"closed form", "", Align::kRight},
-               {"searched", "", Align::kRight}});
+  Table table({LeftColumn("limit"), "closed form", "searched"});
   if (limits.closed.ceiling) {
     table.AddRow({"throughput ceiling", ClosedText(limits.closed.ceiling, FormatThroughput),
                   fmt::format("{} on {}", FormatThroughput(limits.best_throughput),
@@ -238,13 +236,8 @@ Json GivenJson(const std::optional<GivenScaling>& given) {
 
 std::string InverseTable(const InverseAnswers& answers, int most_workers, const Style& style) {
   if (answers.reaches.empty()) return "";
-  Table table({{"utilisation", "", Align::kRight},
-               {"links of", "", Align::kRight},
-               {"or round trip", "", Align::kRight},
-               {"or loss", "", Align::kRight},
-               {"or accumulation", "", Align::kRight},
-               {"or local batch", "", Align::kRight},
-               {"or workers", "", Align::kRight}});
+  Table table({"utilisation", "links of", "or round trip", "or loss", "or accumulation",
+               "or local batch", "or workers"});
   const auto cell = [](const auto& answer, const auto& text) {
     return answer ? std::string(text(*answer)) : std::string("-");
   };
@@ -407,10 +400,7 @@ int RunLimits(const std::vector<std::string>& arguments) {
   std::string out = Heading(fmt::format("Where scaling of {} on {} ends",
                                         DescribeWorkload(target.workload), target.cluster.name),
                             style);
-  Table table({{"workers", "", Align::kRight},
-               {"step", "", Align::kRight},
-               {"throughput", "", Align::kRight},
-               {"efficiency", "", Align::kRight}});
+  Table table({"workers", "step", "throughput", "efficiency"});
   const auto row = [&](const ScalingPoint& point) {
     table.AddRow({FormatCount(point.workers), FormatDuration(point.step_time),
                   FormatThroughput(point.throughput), FormatPercent(point.efficiency)});

@@ -68,12 +68,12 @@ int RunWorkloads(const std::vector<std::string>& arguments) {
     return kDone;
   }
   Json json = Json::array();
-  Table table({{"name", "", Align::kLeft},
-               {"parameters", "", Align::kRight},
-               {"gradients", "", Align::kRight},
-               {"forward", "GFLOP", Align::kRight},
-               {"layers", "", Align::kRight},
-               {"title", "", Align::kLeft}});
+  Table table({LeftColumn("name"),
+               "parameters",
+               "gradients",
+               {"forward", "GFLOP"},
+               "layers",
+               LeftColumn("title")});
   for (const std::string& name : wanted.empty() ? library.AllWorkloadNames() : wanted) {
     const Workload w = load(name);
     if (args.Has("json")) {
@@ -117,12 +117,8 @@ int RunMachines(const std::vector<std::string>& arguments) {
   }
   Json clusters = Json::array();
   Json devices = Json::array();
-  Table cluster_table({{"cluster", "", Align::kLeft},
-                       {"nodes", "", Align::kRight},
-                       {"devices", "", Align::kRight},
-                       {"device", "", Align::kLeft},
-                       {"link", "", Align::kRight},
-                       {"title", "", Align::kLeft}});
+  Table cluster_table({LeftColumn("cluster"), "nodes", "devices", LeftColumn("device"), "link",
+                       LeftColumn("title")});
   for (const std::string& name : wanted.empty() ? library.ClusterNames() : wanted) {
     const Cluster c = load(name);
     clusters.push_back(ClusterJson(c));
@@ -130,13 +126,13 @@ int RunMachines(const std::vector<std::string>& arguments) {
                           std::to_string(c.nodes * c.devices_per_node), c.device,
                           c.link.bandwidth ? FormatRate(*c.link.bandwidth) : "", c.title});
   }
-  Table device_table({{"device", "", Align::kLeft},
-                      {"fp32", "TFLOP/s", Align::kRight},
-                      {"tf32", "TFLOP/s", Align::kRight},
-                      {"fp16", "TFLOP/s", Align::kRight},
-                      {"memory", "", Align::kRight},
-                      {"bandwidth", "GB/s", Align::kRight},
-                      {"title", "", Align::kLeft}});
+  Table device_table({LeftColumn("device"),
+                      {"fp32", "TFLOP/s"},
+                      {"tf32", "TFLOP/s"},
+                      {"fp16", "TFLOP/s"},
+                      "memory",
+                      {"bandwidth", "GB/s"},
+                      LeftColumn("title")});
   for (const Device& d : library.Devices()) {
     devices.push_back(DeviceJson(d));
     device_table.AddRow(

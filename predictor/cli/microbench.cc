@@ -243,12 +243,8 @@ Json OutcomeJson(const CampaignOutcome& outcome, const std::string& path,
 void PrintOutcome(const CampaignOutcome& outcome, const std::string& path,
                   const ProfiledDevice& device) {
   const Style style = DetectStyle();
-  Table table({{"workload", "", Align::kLeft},
-               {"batch", ""},
-               {"precision", "", Align::kLeft},
-               {"sum of layers", ""},
-               {"known to", ""},
-               {"operations", ""}});
+  Table table({LeftColumn("workload"), "batch", LeftColumn("precision"), "sum of layers",
+               "known to", "operations"});
   for (const SumOutcome& s : outcome.sums) {
     std::string operations = fmt::format("{} of {}", s.measured, s.points);
     if (s.out_of_memory > 0) operations += fmt::format(", {} out of memory", s.out_of_memory);

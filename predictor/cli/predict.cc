@@ -115,12 +115,8 @@ std::string BesideText(const JobsBeside& beside, const Style& style) {
   const auto apart = std::count_if(beside.shared.begin(), beside.shared.end(),
                                    [](const SharedJob& job) { return job.met == 0; });
   const bool all_apart = apart == std::ssize(beside.shared);
-  Table table(
-      {{all_apart ? "jobs on links of their own" : "jobs on the same links", "", Align::kLeft},
-       {"link busy", ""},
-       {"step alone", ""},
-       {"beside", ""},
-       {"longer", ""}});
+  Table table({LeftColumn(all_apart ? "jobs on links of their own" : "jobs on the same links"),
+               "link busy", "step alone", "beside", "longer"});
   double busy = 0;
   for (std::size_t i = 0; i < beside.jobs.size(); ++i) {
     const SharedJob& job = beside.shared[i];

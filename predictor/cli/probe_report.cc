@@ -156,7 +156,7 @@ HeatMap MapOf(const NetworkProfile& profile, const std::string& corner, bool hig
 std::string Matrix(const HeatMap& map, const Style& style) {
   constexpr const char* kShades[HeatMap::kShades] = {" ", "░", "▒", "▓", "█"};
   constexpr const char* kPlain[HeatMap::kShades] = {" ", ".", ":", "+", "#"};
-  std::vector<TableColumn> columns = {{map.corner, "", Align::kLeft}};
+  std::vector<TableColumn> columns = {LeftColumn(map.corner)};
   for (const std::string& name : map.names) columns.push_back({name, ""});
   Table table(columns);
   for (std::size_t a = 0; a < map.names.size(); ++a) {
@@ -178,16 +178,8 @@ std::string NetworkTitle(const NetworkProfile& profile) {
 }
 
 Table LinksTable(const NetworkProfile& profile, const NetworkSummary& summary) {
-  Table table({{"host", "", Align::kLeft},
-               {"interface", "", Align::kLeft},
-               {"sends", ""},
-               {"receives", ""},
-               {"one flow", ""},
-               {"both ways", ""},
-               {"to two", ""},
-               {"from all", ""},
-               {"round trip", ""},
-               {"loss", ""}});
+  Table table({LeftColumn("host"), LeftColumn("interface"), "sends", "receives", "one flow",
+               "both ways", "to two", "from all", "round trip", "loss"});
   for (std::size_t i = 0; i < summary.links.size(); ++i) {
     const HostLink& link = summary.links[i];
     const NetworkHost& host = profile.hosts[i];

@@ -75,13 +75,7 @@ void PrintResults(const std::vector<Result>& results, const std::vector<std::str
                   const std::string& path) {
   const Style style = DetectStyle();
   std::string out = Heading(fmt::format("{} runs of a training", results.size()), style);
-  Table table({{"run", "", Align::kLeft},
-               {"steps", ""},
-               {"mean", ""},
-               {"half", ""},
-               {"95 %", ""},
-               {"99 %", ""},
-               {"", "", Align::kLeft}});
+  Table table({LeftColumn("run"), "steps", "mean", "half", "95 %", "99 %", LeftColumn("")});
   for (const Result& r : results) {
     const bool measured = r.outcome == Outcome::kMeasured;
     const auto quantile = [&](double share) {

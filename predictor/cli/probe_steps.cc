@@ -109,16 +109,16 @@ double UpdateRate(const Detail& detail) {
 
 // What was timed of servers, each beside its forecast; empty where no run has any.
 std::string SumOfServers(const std::vector<Detail>& details) {
-  Table table({{"run", "", Align::kLeft},
-               {"push", ""},
-               {"forecast", ""},
-               {"update", ""},
-               {"forecast", ""},
-               {"pull", ""},
-               {"forecast", ""},
-               {"held back", ""},
+  Table table({LeftColumn("run"),
+               "push",
+               "forecast",
+               "update",
+               "forecast",
+               "pull",
+               "forecast",
+               "held back",
                {"updates", "1/s"},
-               {"staleness", ""}});
+               "staleness"});
   bool any = false;
   for (const Detail& detail : details) {
     if (!detail.prepared->training.servers) continue;
@@ -175,10 +175,10 @@ Json ServersJson(const Detail& detail) {
 std::string Sum(const std::vector<Detail>& details) {
   const Style style = DetectStyle();
   Table table = [] {
-    std::vector<TableColumn> columns = {{"run", "", Align::kLeft}};
+    std::vector<TableColumn> columns = {LeftColumn("run")};
     for (const Part& part : kParts) columns.push_back({part.title, ""});
-    columns.push_back({"step", ""});
-    columns.push_back({"forecast", ""});
+    columns.emplace_back("step");
+    columns.emplace_back("forecast");
     return Table(columns);
   }();
   for (const Detail& detail : details) {
@@ -510,12 +510,8 @@ script::WantedRuns Messages(const Arguments& args, const Place& place, steps::Li
 // what a worker sends for it: nccl-tests' algbw and busbw.
 std::string SumOfMessages(const std::vector<Detail>& details) {
   const Style style = DetectStyle();
-  Table table({{"message", "", Align::kLeft},
-               {"workers", ""},
-               {"time", ""},
-               {"forecast", ""},
-               {"of the message", ""},
-               {"on the wire", ""}});
+  Table table(
+      {LeftColumn("message"), "workers", "time", "forecast", "of the message", "on the wire"});
   for (const Detail& detail : details) {
     const DataSize<> size =
         Bytes(detail.prepared->training.buckets.front().floats * kBytesPerFloat);

@@ -73,7 +73,7 @@ void PrintContents(const ComputeProfile& profile, const Contents& c) {
         HangingLine("  started   ", profile.started + ", stepcast " + profile.version) +
         HangingLine("  batches   ", JoinedList(c.batches)) +
         HangingLine("  precision ", JoinedList(c.precisions)));
-  Table table({{"operations", "", Align::kLeft}, {"points", ""}});
+  Table table({LeftColumn("operations"), "points"});
   for (const auto& [kind, count] : c.kinds) table.AddRow({kind, std::to_string(count)});
   table.AddRule();
   table.AddRow({"all", std::to_string(c.measured)});
@@ -156,11 +156,9 @@ void PrintSum(const ProfiledCompute& compute, const ProfiledSum& sum, const Work
   const auto text = [](Duration<> time) {
     return time.si() > 0 ? FormatDuration(time) : std::string();
   };
-  std::vector<TableColumn> columns = {{each ? "layer" : "layers", "", Align::kLeft},
-                                      {"forward", ""},
-                                      {"backward", ""},
-                                      {"update", ""}};
-  columns.push_back(each ? TableColumn{"origin", "", Align::kLeft} : TableColumn{"share", ""});
+  std::vector<TableColumn> columns = {LeftColumn(each ? "layer" : "layers"), "forward", "backward",
+                                      "update"};
+  columns.push_back(each ? LeftColumn("origin") : TableColumn("share"));
   Table table(columns);
   const Duration<> all = sum.forward + sum.backward + sum.update;
   if (each) {

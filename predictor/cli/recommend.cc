@@ -121,10 +121,8 @@ std::string OutcomeTable(const RecommendOutcome& outcome, const RecommendOptions
     });
     if (differs) facts.push_back(fact);
   }
-  std::vector<TableColumn> columns = {{"", "", Align::kLeft}};
-  const auto add_column = [&](const char* header) {
-    columns.push_back({header, "", Align::kRight});
-  };
+  std::vector<TableColumn> columns = {LeftColumn("")};
+  const auto add_column = [&](const char* header) { columns.emplace_back(header); };
   for (const RowFact& fact : facts) add_column(fact.header);
   for (const char* header : {"batch", "global batch", "step", "throughput", "efficiency"}) {
     add_column(header);

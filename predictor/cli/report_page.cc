@@ -394,7 +394,7 @@ void AddWanted(const CalibrationReport& report, HtmlPage* page) {
 }
 
 Table SourceTable(const Fit& fit) {
-  Table table({{"file", "", Align::kLeft}, {"runs", "", Align::kRight}});
+  Table table({LeftColumn("file"), "runs"});
   for (const Calibration::Source& source : fit.calibration().sources) {
     table.AddRow({source.file, FormatCount(source.runs)});
   }

@@ -274,12 +274,12 @@ std::string TableText(const std::vector<SweepAxis>& axes, const std::vector<Poin
                       const Target& target) {
   const Style style = DetectStyle();
   std::vector<TableColumn> columns;
-  for (const SweepAxis& axis : axes) columns.push_back({axis.key, "", Align::kRight});
+  for (const SweepAxis& axis : axes) columns.emplace_back(axis.key);
   for (const char* name : {"step", "90 % interval", "throughput", "idle"}) {
-    columns.push_back({name, "", Align::kRight});
+    columns.emplace_back(name);
   }
-  columns.push_back({"binds", "", Align::kLeft});
-  columns.push_back({"", "", Align::kLeft});
+  columns.push_back(LeftColumn("binds"));
+  columns.push_back(LeftColumn(""));
   Table table(columns);
   // Flags that differ in their numbers only are said once, with the last, which is the farthest.
   std::map<std::string, std::string> flags;

@@ -108,12 +108,8 @@ std::string HowToMeasure(const ChosenRuns& wanted) {
 }
 
 Table WantedTable(const ChosenRuns& wanted) {
-  Table table({{"", "", Align::kRight},
-               {"run", "", Align::kLeft},
-               {"expected step", "", Align::kRight},
-               {"device time", "", Align::kRight},
-               {"then within", "", Align::kRight},
-               {"tells most of", "", Align::kLeft}});
+  Table table({"", LeftColumn("run"), "expected step", "device time", "then within",
+               LeftColumn("tells most of")});
   int number = 0;
   for (const NextRun& run : wanted.next.runs) {
     table.AddRow({std::to_string(++number), DescribePlan(run.plan), FormatDuration(run.step_time),

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "data/units/quantity.h"
@@ -98,11 +99,19 @@ std::string FlagLine(std::string_view text, const Style& style, int width = 100)
 
 enum class Align { kLeft, kRight };
 
+// A column, of numbers if nothing else is said: a header alone is one, too.
 struct TableColumn {
+  TableColumn(const char* text) : header(text) {}             // NOLINT(google-explicit-constructor)
+  TableColumn(std::string text) : header(std::move(text)) {}  // NOLINT(google-explicit-constructor)
+  TableColumn(std::string text, std::string in, Align to = Align::kRight)
+      : header(std::move(text)), unit(std::move(in)), align(to) {}
+
   std::string header;
   std::string unit;  // shown as "header [unit]"; empty for none
   Align align = Align::kRight;
 };
+// A column of words.
+inline TableColumn LeftColumn(std::string header) { return {std::move(header), "", Align::kLeft}; }
 
 // A table with a light rule under its header and two spaces between columns. It wraps and cuts
 // nothing; control characters in a cell become spaces.
