@@ -441,4 +441,14 @@ void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), s
 
 void PrintJson(const Json& json) { Print(JsonText(json, 2) + "\n"); }
 
+void Tell(const std::string& sentence) {
+  std::fputs(("stepcast: " + sentence + "\n").c_str(), stderr);
+}
+
+int NotBuilt(const std::string& what, const std::string& packages) {
+  Tell(fmt::format("this stepcast was built without {}; install {} and build again", what,
+                   packages));
+  return kAnswerIsNo;
+}
+
 }  // namespace stepcast::cli

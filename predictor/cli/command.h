@@ -200,6 +200,10 @@ std::string DescribeLink(const LinkFacts& link);
 
 void Print(const std::string& text);
 void PrintJson(const Json& json);
+// A sentence on standard error.
+void Tell(const std::string& sentence);
+// Tells that this program is without `what`, and what to install; returns the exit code.
+int NotBuilt(const std::string& what, const std::string& packages);
 
 }  // namespace stepcast::cli
 

@@ -120,8 +120,7 @@ void AddProfilePriors(const Arguments& args, CalibrationProblem* problem) {
   }
   const std::vector<ParameterStatement> stated = problem->statements;
   const auto leave_out = [](const std::string& workload, const std::string& why) {
-    std::fputs(fmt::format("stepcast: the profile says nothing of {}: {}\n", workload, why).c_str(),
-               stderr);
+    Tell(fmt::format("the profile says nothing of {}: {}", workload, why));
   };
   for (const auto& [name, workload] : problem->workloads) {
     if (workload.communication_only) continue;

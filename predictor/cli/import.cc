@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "data/io/compute_profile_file.h"
 #include "data/io/import_adaptdl.h"
@@ -91,8 +90,7 @@ int Deliver(const Arguments& args, const std::string& text, std::size_t most_byt
     PrintJson(json);
     return kDone;
   }
-  std::fputs(fmt::format("stepcast: {} written to {}\n", sentence, args.Text("output")).c_str(),
-             stderr);
+  Tell(sentence + " written to " + args.Text("output"));
   return kDone;
 }
 
@@ -174,33 +172,21 @@ int ImportTrainingTrace(const Arguments& args, const std::vector<std::string>& f
        {"unattributed_s", s.unattributed_s},
        {"kernels", kernels}});
   if (args.Has("json") || !args.Has("output")) return code;
-  const auto note = [](const std::string& text) {
-    std::fputs(("stepcast: " + text + "\n").c_str(), stderr);
-  };
   if (s.step_time_s > 0) {
-    note(fmt::format("a step took {} (median)", FormatDuration(Seconds(s.step_time_s))));
+    Tell(fmt::format("a step took {} (median)", FormatDuration(Seconds(s.step_time_s))));
   }
   std::vector<std::pair<double, std::string>> others;
   for (const auto& [name, seconds] : s.unattributed_s) others.emplace_back(seconds, name);
   std::sort(others.rbegin(), others.rend());
   constexpr std::size_t kShown = 5;
   for (std::size_t i = 0; i < std::min(kShown, others.size()); ++i) {
-    note(fmt::format("no layer: {} of {}", FormatDuration(Seconds(others[i].first)),
+    Tell(fmt::format("no layer: {} of {}", FormatDuration(Seconds(others[i].first)),
                      others[i].second));
   }
   if (others.size() > kShown) {
-    note(fmt::format("and {} more: --json lists them", others.size() - kShown));
+    Tell(fmt::format("and {} more: --json lists them", others.size() - kShown));
   }
   return code;
-}
-
-[[maybe_unused]] int NotBuilt(const char* library, const char* package) {
-  std::fputs(fmt::format("stepcast: this stepcast was built without {}; install {} and build "
-                         "again\n",
-                         library, package)
-                 .c_str(),
-             stderr);
-  return kAnswerIsNo;
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdio>
 #include <mutex>
 
 #include "predictor/serve/http_server.h"
@@ -59,10 +58,8 @@ MetricsServer::MetricsServer(const std::string& address, const InputPlace& place
   serve::Address listen = serve::ParseAddress(address, place);
   state_ = std::make_unique<State>(listen, target);
   listen.port = state_->server->port();
-  std::fputs(fmt::format("stepcast: http://{}/metrics answers{}\n", listen.text(),
-                         listen.loopback() ? "" : ", other machines too, without password")
-                 .c_str(),
-             stderr);
+  cli::Tell(fmt::format("http://{}/metrics answers{}", listen.text(),
+                        listen.loopback() ? "" : ", other machines too, without password"));
 }
 
 MetricsServer::~MetricsServer() = default;

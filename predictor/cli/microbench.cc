@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cctype>
 #include <chrono>
-#include <cstdio>
 #include <sstream>
 
 #include "data/values/numbers.h"
@@ -141,11 +140,8 @@ int PrintCeilings(Backend* backend, bool json) {
   }
   for (const MeasuredRate& rate : rates) {
     if (rate.stable) continue;
-    std::fputs(fmt::format("stepcast: {} did not settle ({:.1f} %): is the device busy or "
-                           "throttled?\n",
-                           rate.name, 100 * rate.relative_error)
-                   .c_str(),
-               stderr);
+    Tell(fmt::format("{} did not settle ({:.1f} %): is the device busy or throttled?", rate.name,
+                     100 * rate.relative_error));
   }
   return kDone;
 }
@@ -287,14 +283,11 @@ int Measure(const Arguments& args, const StateSpaceAxes& axes, const CampaignOpt
   const std::string path = args.Has("output") ? args.Text("output") : FileNameOf(now.device.name);
   Journal journal(path, now);
   if (journal.was_torn()) {
-    std::fputs(
-        fmt::format("stepcast: the last line of {} was torn and has been cut off\n", path).c_str(),
-        stderr);
+    Tell(fmt::format("the last line of {} was torn and has been cut off", path));
   }
   const StateSpace space = MakeStateSpace(axes);
   for (const std::string& layer : space.unstated) {
-    std::fputs(fmt::format("stepcast: {} states no operation and is not measured\n", layer).c_str(),
-               stderr);
+    Tell(layer + " states no operation and is not measured");
   }
   ProgressLine line;
   CampaignHooks hooks;
@@ -315,7 +308,7 @@ int Measure(const Arguments& args, const StateSpaceAxes& axes, const CampaignOpt
     PrintOutcome(outcome, path, now.device);
   }
   if (outcome.end == CampaignEnd::kStopped) {
-    std::fputs("stepcast: interrupted; the same command goes on from here\n", stderr);
+    Tell("interrupted; the same command goes on from here");
     return kAnswerIsNo;
   }
   return outcome.missing > 0 ? kAnswerIsNo : kDone;
@@ -364,7 +357,7 @@ int RunMicrobench(const std::vector<std::string>& arguments) {
         name == "cuda" ? "run this on a machine with an NVIDIA GPU, CUDA 12 or newer and cuDNN 9, "
                          "or measure the CPU with --backend onednn"
                        : "install oneDNN (libdnnl-dev) and build again";
-    std::fputs(fmt::format("stepcast: {}; {}\n", loaded.message, remedy).c_str(), stderr);
+    Tell(fmt::format("{}; {}", loaded.message, remedy));
     return kAnswerIsNo;
   }
   if (ceilings) return PrintCeilings(loaded.backend.get(), args.Has("json"));

@@ -51,13 +51,7 @@ int WritePage(const Arguments& args) {
 
 #else
 
-int WritePage(const Arguments& /*args*/) {
-  std::fputs(
-      "stepcast: this stepcast was built without the page; install emscripten and npm, and build "
-      "again\n",
-      stderr);
-  return kAnswerIsNo;
-}
+int WritePage(const Arguments& /*args*/) { return NotBuilt("the page", "emscripten and npm,"); }
 
 #endif
 

@@ -212,8 +212,7 @@ int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {
     PrintResults(results, flags, path);
   }
   if (!unwritten.empty()) {
-    std::fputs(("stepcast: " + unwritten + "; what was measured is printed alone\n").c_str(),
-               stderr);
+    Tell(unwritten + "; what was measured is printed alone");
     return kBadInput;
   }
   return CodeOf(results);

@@ -90,10 +90,6 @@ void WarnOfLoopback(const Place& place, const Address& own) {
 
 }  // namespace
 
-void Tell(const std::string& sentence) {
-  std::fputs(("stepcast: " + sentence + "\n").c_str(), stderr);
-}
-
 std::optional<std::string> VariableOf(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return std::nullopt;

@@ -14,9 +14,6 @@
 
 namespace stepcast::cli {
 
-// A sentence on standard error.
-void Tell(const std::string& sentence);
-
 std::optional<std::string> VariableOf(const char* name);
 // Between which hosts something is measured, and which of them this one is.
 void AddMeetingOptions(po::options_description* options);

@@ -1,7 +1,6 @@
 #include "predictor/cli/profile_option.h"
 
 #include <cmath>
-#include <cstdio>
 
 #include "model/step/priors.h"
 
@@ -16,10 +15,8 @@ std::optional<ComputeProfile> ReadProfileOption(const Arguments& arguments) {
   if (!arguments.Has("profile")) return std::nullopt;
   ReadProfile read = Library().LoadProfile(arguments.Text("profile"));
   if (read.torn) {
-    std::fputs(("stepcast: " + arguments.Text("profile") +
-                ": the last line is torn and left out; stepcast microbench goes on from it\n")
-                   .c_str(),
-               stderr);
+    Tell(arguments.Text("profile") +
+         ": the last line is torn and left out; stepcast microbench goes on from it");
   }
   return std::move(read.profile);
 }

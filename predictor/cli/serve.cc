@@ -39,10 +39,6 @@ int ReadCount(const Arguments& args, const std::string& option, int otherwise, i
   return ParseInteger(args.Text(option), OptionPlace(option), 1, most);
 }
 
-void Tell(const std::string& sentence) {
-  std::fputs(("stepcast: " + sentence + "\n").c_str(), stderr);
-}
-
 // As many descriptors as connections may be, where the system lets us.
 void AllowConnections(std::size_t most) {
   constexpr rlim_t kOthers = 64;
@@ -296,12 +292,7 @@ int Serve(const Arguments& args) {
 
 #else
 
-int Serve(const Arguments& /*args*/) {
-  std::fputs(
-      "stepcast: this stepcast was built without serve; install libboost-dev and build again\n",
-      stderr);
-  return kAnswerIsNo;
-}
+int Serve(const Arguments& /*args*/) { return NotBuilt("serve", "libboost-dev"); }
 
 #endif
 
