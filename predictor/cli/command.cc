@@ -120,6 +120,12 @@ void Arguments::RequireOtherFile(const std::string& written,
   }
 }
 
+int ReadInteger(const Arguments& arguments, const std::string& option, int low, int high,
+                int otherwise) {
+  if (!arguments.Has(option)) return otherwise;
+  return ParseInteger(arguments.Text(option), OptionPlace(option), low, high);
+}
+
 std::string TimeNow() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }

@@ -128,6 +128,10 @@ E ReadChoice(const Arguments& arguments, const std::string& option,
   return ParseChoice<E>(arguments.Text(option), option, names);
 }
 
+// The whole number within [low, high] that an option gives; `otherwise` where it is not given.
+int ReadInteger(const Arguments& arguments, const std::string& option, int low, int high,
+                int otherwise);
+
 // Prints usage, options and examples, one command a line: long ones are broken here.
 void PrintHelp(const std::string& usage, const std::string& what,
                const po::options_description& options, const std::string& examples);

@@ -434,9 +434,7 @@ double StepsTimeFactor(const Arguments& args, const StepForm& form, const Plan& 
 
 StepLogOptions ReadStepLogOptions(const Arguments& args) {
   StepLogOptions options;
-  if (args.Has("warm-up")) {
-    options.warm_up = ParseInteger(args.Text("warm-up"), OptionPlace("warm-up"), 0, kMostWarmUp);
-  }
+  options.warm_up = ReadInteger(args, "warm-up", 0, kMostWarmUp, options.warm_up);
   if (args.Has("pattern")) {
     options.pattern = [pattern = std::make_shared<const script::StepPattern>(
                            args.Text("pattern"), OptionPlace("pattern"))](const std::string& line,

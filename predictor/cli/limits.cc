@@ -369,14 +369,10 @@ int RunLimits(const std::vector<std::string>& arguments) {
   const Plan plan = ReadPlan(args, target);
   RequireBatch(plan);
   LimitsOptions limits_options;
-  if (args.Has("most-workers")) {
-    limits_options.most_workers =
-        ParseInteger(args.Text("most-workers"), OptionPlace("most-workers"), 1, kMostCount);
-  }
-  if (args.Has("global-batch")) {
-    limits_options.strong_global_batch =
-        ParseInteger(args.Text("global-batch"), OptionPlace("global-batch"), 1, kMostBatch);
-  }
+  limits_options.most_workers =
+      ReadInteger(args, "most-workers", 1, kMostCount, limits_options.most_workers);
+  limits_options.strong_global_batch =
+      ReadInteger(args, "global-batch", 1, kMostBatch, limits_options.strong_global_batch);
   if (args.Has("target-efficiency")) {
     limits_options.target_efficiency = ReadEfficiency(args.Text("target-efficiency"));
   }

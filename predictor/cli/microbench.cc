@@ -185,12 +185,9 @@ BackendOptions ReadBackendOptions(const Arguments& args) {
   constexpr const char* kLayouts[] = {"channels-first", "channels-last"};
   BackendOptions options;
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  options.threads = args.Has("threads") ? ParseInteger(args.Text("threads"), OptionPlace("threads"),
-                                                       1, kMostThreads)
-                                        : static_cast<int>(std::max(1L, cores));
-  if (args.Has("gpu")) {
-    options.device = ParseInteger(args.Text("gpu"), OptionPlace("gpu"), 0, kMostThreads);
-  }
+  options.threads =
+      ReadInteger(args, "threads", 1, kMostThreads, static_cast<int>(std::max(1L, cores)));
+  options.device = ReadInteger(args, "gpu", 0, kMostThreads, options.device);
   options.channels_last = ReadChoice(args, "layout", kLayouts, 0) == 1;
   options.search = args.Has("search");
   return options;

@@ -9,7 +9,6 @@
 #include "data/io/text_file.h"
 #include "data/plan/check.h"
 #include "data/record/host_texts.h"
-#include "data/values/numbers.h"
 #include "data/values/workload_scope.h"
 #include "microbench/script/wanted_runs.h"
 #include "predictor/cli/command.h"
@@ -146,9 +145,7 @@ int RunPlan(const std::vector<std::string>& arguments) {
   const Target target = ReadTarget(args, workload);
   const auto batches = target.MakePredictor().calibrated_batches();
   const Plan goal = ReadGoal(args, target, batches);
-  const int count = args.Has("count")
-                        ? ParseInteger(args.Text("count"), OptionPlace("count"), 1, kMostWanted)
-                        : kDefaultWanted;
+  const int count = ReadInteger(args, "count", 1, kMostWanted, kDefaultWanted);
   std::vector<Plan> left_out;
   if (args.Has("without")) {
     for (const script::WantedRun& run : script::ReadWantedRuns(args.Text("without")).runs) {

@@ -14,7 +14,6 @@
 #include "data/io/network_profile_file.h"
 #include "data/io/text_file.h"
 #include "data/values/names.h"
-#include "data/values/numbers.h"
 #include "microbench/network/agent.h"
 #include "microbench/network/coordinator.h"
 #include "microbench/network/findings.h"
@@ -224,10 +223,7 @@ int Probe(const Arguments& args) {
   const Place place = ReadOwnPlace(args);
   network::ProbeOptions options{ReadMeeting(args, place), {}};
   options.settings.seconds = ReadSeconds(args, "time", options.settings.seconds, 0.05, 600);
-  if (args.Has("flows")) {
-    options.settings.flows =
-        ParseInteger(args.Text("flows"), OptionPlace("flows"), 2, kMostProbeFlows);
-  }
+  options.settings.flows = ReadInteger(args, "flows", 2, kMostProbeFlows, options.settings.flows);
   const double expected =
       network::ExpectedSeconds(network::MakeSchedule(place.of), 0, options.settings);
   const double limit =

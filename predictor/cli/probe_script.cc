@@ -123,13 +123,10 @@ int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {
   const std::vector<std::string> command(words.begin() + 1, words.end());
   std::optional<script::StepPattern> pattern;
   if (args.Has("pattern")) pattern.emplace(args.Text("pattern"), OptionPlace("pattern"));
-  const auto integer = [&](const char* option, int otherwise, int low) {
-    return args.Has(option) ? ParseInteger(args.Text(option), OptionPlace(option), low, kMostSteps)
-                            : otherwise;
-  };
   script::TrainingOptions options;
-  options.steps = integer("steps", options.steps, static_cast<int>(kLeastSteps));
-  options.warm_up = integer("warm-up", options.warm_up, 0);
+  options.steps =
+      ReadInteger(args, "steps", static_cast<int>(kLeastSteps), kMostSteps, options.steps);
+  options.warm_up = ReadInteger(args, "warm-up", 0, kMostSteps, options.warm_up);
   const double run_limit = SecondsOf(args, "run-limit", options.limit_s);
   const double limit = SecondsOf(args, "time-limit", 1e9);
   options.pattern = pattern ? &*pattern : nullptr;

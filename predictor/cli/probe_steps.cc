@@ -263,12 +263,8 @@ int Measure(const Arguments& args,
   const Design design = ReadDesign(args);
   const DesignedRuns designed = Spread(wants(place), design);
   const script::WantedRuns& wanted = designed.wanted;
-  const auto integer = [&](const char* option, int otherwise, int low) {
-    return args.Has(option) ? ParseInteger(args.Text(option), OptionPlace(option), low, kMostSteps)
-                            : otherwise;
-  };
-  const int timed_steps = integer("steps", 30, static_cast<int>(kLeastSteps));
-  const int warm_up = integer("warm-up", 3, 0);
+  const int timed_steps = ReadInteger(args, "steps", static_cast<int>(kLeastSteps), kMostSteps, 30);
+  const int warm_up = ReadInteger(args, "warm-up", 0, kMostSteps, 3);
   const double run_limit = ReadSeconds(args, "run-limit", 300, 0.1, kLongestLimitS);
   std::vector<PreparedRun> runs;
   for (const WantedRun& run : wanted.runs) {

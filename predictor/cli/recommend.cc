@@ -437,10 +437,8 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   search.buckets = ParseList(args, "try-bucket", ParseBucketCap);
   search.shards = ParseList(args, "try-shard", ParseEnum<Shard>);
   search.compressions = ParseList(args, "try-compress", ParseCompression);
-  if (args.Has("most-global-batch")) {
-    search.most_global_batch = ParseInteger(args.Text("most-global-batch"),
-                                            OptionPlace("most-global-batch"), 1, 1'000'000'000);
-  }
+  search.most_global_batch =
+      ReadInteger(args, "most-global-batch", 1, 1'000'000'000, search.most_global_batch);
   if (args.Has("objective")) search.objective = ParseObjective(args.Text("objective"));
   search.outlook = ReadOutlookOptions(args);
   search.device = target.facts;

@@ -34,11 +34,6 @@ namespace {
 
 #ifdef STEPCAST_HAS_SERVE
 
-int ReadCount(const Arguments& args, const std::string& option, int otherwise, int most) {
-  if (!args.Has(option)) return otherwise;
-  return ParseInteger(args.Text(option), OptionPlace(option), 1, most);
-}
-
 // As many descriptors as connections may be, where the system lets us.
 void AllowConnections(std::size_t most) {
   constexpr rlim_t kOthers = 64;
@@ -168,13 +163,13 @@ int Serve(const Arguments& args) {
   if (args.Has("grpc")) grpc = serve::ParseAddress(args.Text("grpc"), OptionPlace("grpc"));
   serve::ServiceOptions service_options;
   service_options.most_plans = static_cast<std::size_t>(
-      ReadCount(args, "max-plans", static_cast<int>(service_options.most_plans), 100'000'000));
-  const int threads = ReadCount(
-      args, "threads", std::max(2, static_cast<int>(std::thread::hardware_concurrency())), 1024);
+      ReadInteger(args, "max-plans", 1, 100'000'000, static_cast<int>(service_options.most_plans)));
+  const int threads = ReadInteger(
+      args, "threads", 1, 1024, std::max(2, static_cast<int>(std::thread::hardware_concurrency())));
   serve::HttpOptions http;
   http.threads = threads;
   http.most_connections = static_cast<std::size_t>(
-      ReadCount(args, "max-connections", static_cast<int>(http.most_connections), 1'000'000));
+      ReadInteger(args, "max-connections", 1, 1'000'000, static_cast<int>(http.most_connections)));
   if (args.Has("max-body")) {
     const InputPlace place = OptionPlace("max-body");
     const double bytes = ParseDataSize(args.Text("max-body"), place).in(kBytes);

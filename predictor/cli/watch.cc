@@ -432,10 +432,10 @@ Json StateJson(const char* event, Watched* job) {
 class Show {
  public:
   Show(const Arguments& args, Watched* job)
-      : job_(job), json_(args.Has("json")), screen_(!json_ && IsScreen()) {
-    if (args.Has("every")) {
-      every_ = ParseInteger(args.Text("every"), OptionPlace("every"), 1, kMostNumbers);
-    }
+      : job_(job),
+        json_(args.Has("json")),
+        screen_(!json_ && IsScreen()),
+        every_(ReadInteger(args, "every", 1, kMostNumbers, kUsualNumbers)) {
     if (json_) {
       const Prediction& p = job->forecast();
       Tell({{"event", "forecast"},
@@ -515,7 +515,7 @@ class Show {
   Watched* job_;
   bool json_;
   bool screen_;
-  std::int64_t every_ = kUsualNumbers;
+  std::int64_t every_;
   Clock::time_point drawn_;
 };
 
