@@ -322,9 +322,8 @@ Json FitJson(const Fit& fit) {
   if (!outcome.IsUsable()) return json;
   const Calibration& calibration = *outcome.cluster.calibration;
   json["residual_log_sd"] = calibration.residual_log_sd;
-  json["repeat_log_sd"] =
-      calibration.repeat_log_sd ? Json(*calibration.repeat_log_sd) : Json(nullptr);
-  json["sync_jitter"] = calibration.sync_jitter ? Json(*calibration.sync_jitter) : Json(nullptr);
+  json["repeat_log_sd"] = OptionalJson(calibration.repeat_log_sd);
+  json["sync_jitter"] = OptionalJson(calibration.sync_jitter);
   for (const auto& [scope, scatter] : calibration.scatter) {
     json["scatter"][scope] = {{"compute", scatter.compute}, {"sync", scatter.sync}};
   }

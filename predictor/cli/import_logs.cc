@@ -315,12 +315,12 @@ Json TablesJson(const std::vector<CollectiveTable>& tables) {
                       {"bus_bytes_per_s", NumberJson(row.bus_bytes_per_s)},
                       {"line", row.line}});
     }
-    all.push_back({{"benchmark", table.name.empty() ? Json(nullptr) : Json(table.name)},
+    all.push_back({{"benchmark", TextJson(table.name)},
                    {"line", table.line},
                    {"placement", table.placement.empty() ? Json(nullptr)
                                                          : Json(FormatPlacement(table.placement))},
                    {"hosts", table.hosts},
-                   {"device", table.device.empty() ? Json(nullptr) : Json(table.device)},
+                   {"device", TextJson(table.device)},
                    {"wrong_results", table.wrong},
                    {"rows", rows}});
   }
@@ -649,19 +649,16 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   Json ranks = Json::array();
   for (const StepSeries& series : steps.ranks) {
     ranks.push_back(
-        {{"rank", series.rank.empty() ? Json(nullptr) : Json(series.rank)},
+        {{"rank", TextJson(series.rank)},
          {"numbers", series.numbers},
          {"warm_up", series.warm_up},
          {"step_time_s", series.numbers > 0 ? Json(series.mean_s() * factor) : Json(nullptr)}});
   }
-  const auto quantile = [](const std::optional<Duration<>>& time) {
-    return time ? Json(time->si()) : Json(nullptr);
-  };
   Json bars = Json::object();
   for (const auto& [title, lines] : log.bars) bars[title] = lines;
   Json left_out = Json::array();
   for (const LoggedBar& bar : steps.other_bars) {
-    left_out.push_back({{"title", bar.title.empty() ? Json(nullptr) : Json(bar.title)},
+    left_out.push_back({{"title", TextJson(bar.title)},
                         {"steps", bar.steps},
                         {"holds_another", bar.holds_another}});
   }
@@ -670,9 +667,9 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
                {"other_forms", steps.others},
                {"tells", tells},
                {"step_time_s", run.step_time.si()},
-               {"p50_s", quantile(run.spread.p50)},
-               {"p95_s", quantile(run.spread.p95)},
-               {"p99_s", quantile(run.spread.p99)},
+               {"p50_s", OptionalJson(run.spread.p50, kSeconds)},
+               {"p95_s", OptionalJson(run.spread.p95, kSeconds)},
+               {"p99_s", OptionalJson(run.spread.p99, kSeconds)},
                {"numbers", steps.numbers},
                {"steps", CountJson(steps.steps)},
                {"warm_up", steps.warm_up},
@@ -681,9 +678,9 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
                {"begun_anew", steps.begun_anew},
                {"validation_lines", log.validation},
                {"lines_without_time", log.without_time},
-               {"assumed", assumed.empty() ? Json(nullptr) : Json(assumed)},
+               {"assumed", TextJson(assumed)},
                {"micro_steps", steps.micro_steps > 0 ? Json(steps.micro_steps) : Json(nullptr)},
-               {"bar", steps.bar.empty() ? Json(nullptr) : Json(steps.bar)},
+               {"bar", TextJson(steps.bar)},
                {"bars_left_out", left_out},
                {"other_bars", bars},
                {"first_line", first},
@@ -814,7 +811,7 @@ int GuessKind(const Arguments& args, const std::string& file) {
     PrintJson({{"file", file},
                {"what", guess ? Json(guess->what) : Json(nullptr)},
                {"why", guess ? Json(guess->why) : Json(nullptr)},
-               {"command", command.empty() ? Json(nullptr) : Json(command)}});
+               {"command", TextJson(command)}});
   } else if (!guess) {
     Print(
         fmt::format("{}: nothing that stepcast knows; where a log has times of steps, read it by\n"

@@ -244,7 +244,7 @@ Json TrainingJson(const TrainingRanks& training) {
       by_rank.push_back(TimesJson(r.steps[i], r.compared > 0));
     }
     Json json = {{"step", training.marked ? Json(s.number) : Json(nullptr)},
-                 {"last", s.last ? Json(*s.last) : Json(nullptr)},
+                 {"last", OptionalJson(s.last)},
                  {"by_rank", by_rank}};
     json.update(TimesJson(s.mean, any));
     steps.push_back(json);
@@ -252,7 +252,7 @@ Json TrainingJson(const TrainingRanks& training) {
   Json classes = Json::array();
   for (const CollectiveClass& c : training.classes) {
     classes.push_back({{"collective", kCollectiveCallNames[static_cast<int>(c.call)]},
-                       {"type", c.type.empty() ? Json(nullptr) : Json(c.type)},
+                       {"type", TextJson(c.type)},
                        {"bytes", c.bytes ? CountJson(*c.bytes) : Json(nullptr)},
                        {"ranks", c.ranks},
                        {"calls", c.calls},
@@ -263,7 +263,7 @@ Json TrainingJson(const TrainingRanks& training) {
                        {"transfer_s", NumberJson(c.transfer_s)},
                        {"bus_bytes_per_s", NumberJson(c.bus_bytes_per_s)}});
   }
-  Json json = {{"backend", training.backend.empty() ? Json(nullptr) : Json(training.backend)},
+  Json json = {{"backend", TextJson(training.backend)},
                {"gpu", training.gpu},
                {"world_size", training.world_size},
                {"world_size_is_told", training.world_is_told},

@@ -111,11 +111,6 @@ std::vector<std::string> Findings(const ScalingLimits& limits, const Plan& plan)
 
 // ---- Each limit in closed form and searched.
 
-template <class T>
-Json OptionalJson(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 std::string Count(double value) {
   return value < 100 ? FormatNumber(value) : FormatCount(std::round(value));
 }
@@ -279,9 +274,8 @@ Json InverseJson(const InverseAnswers& answers) {
   for (const WhatReaches& reach : answers.reaches) {
     json["reaches"].push_back(
         {{"utilisation", reach.utilisation},
-         {"link_gbit_per_s",
-          reach.bandwidth ? Json(reach.bandwidth->in(kGigabitsPerSecond)) : Json(nullptr)},
-         {"rtt_ms", reach.rtt ? Json(reach.rtt->in(kMilliseconds)) : Json(nullptr)},
+         {"link_gbit_per_s", OptionalJson(reach.bandwidth, kGigabitsPerSecond)},
+         {"rtt_ms", OptionalJson(reach.rtt, kMilliseconds)},
          {"loss_rate", OptionalJson(reach.loss)},
          {"accumulation_steps", OptionalJson(reach.accumulation_steps)},
          {"local_batch", OptionalJson(reach.local_batch)},
@@ -314,11 +308,9 @@ Json LimitsJson(const ScalingLimits& limits, const InverseAnswers& inverse, cons
   json["buckets"] = limits.buckets ? Json(limits.buckets->from) : Json(nullptr);
   json["most_buckets"] = limits.buckets ? OptionalJson(limits.buckets->to) : Json(nullptr);
   json["servers"] = OptionalJson(limits.servers);
-  json["input_needed_samples_per_s"] =
-      limits.input_needed ? Json(limits.input_needed->in(kSamplesPerSecond)) : Json(nullptr);
+  json["input_needed_samples_per_s"] = OptionalJson(limits.input_needed, kSamplesPerSecond);
   json["compression_pays_below_gbit_per_s"] =
-      limits.compression_pays_below ? Json(limits.compression_pays_below->in(kGigabitsPerSecond))
-                                    : Json(nullptr);
+      OptionalJson(limits.compression_pays_below, kGigabitsPerSecond);
   json["closed_form"] = ClosedLimitsJson(limits);
   json["inverse"] = InverseJson(inverse);
   // Older names of three of these.

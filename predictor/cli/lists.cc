@@ -13,20 +13,16 @@ std::string Peak(const std::optional<WorkRate<>>& rate) {
 }
 
 Json DeviceJson(const Device& d) {
-  const auto rate = [](const std::optional<WorkRate<>>& r) {
-    return r ? Json(r->in(kTeraflopPerSecond)) : Json(nullptr);
-  };
   return {{"name", d.name},
           {"title", d.title},
-          {"fp32_tflop_per_s", rate(d.fp32)},
-          {"tf32_tflop_per_s", rate(d.tf32)},
-          {"fp16_tflop_per_s", rate(d.fp16)},
-          {"bf16_tflop_per_s", rate(d.bf16)},
-          {"fp8_tflop_per_s", rate(d.fp8)},
+          {"fp32_tflop_per_s", OptionalJson(d.fp32, kTeraflopPerSecond)},
+          {"tf32_tflop_per_s", OptionalJson(d.tf32, kTeraflopPerSecond)},
+          {"fp16_tflop_per_s", OptionalJson(d.fp16, kTeraflopPerSecond)},
+          {"bf16_tflop_per_s", OptionalJson(d.bf16, kTeraflopPerSecond)},
+          {"fp8_tflop_per_s", OptionalJson(d.fp8, kTeraflopPerSecond)},
           {"memory_bytes", d.memory ? CountJson(d.memory->in(kBytes)) : Json(nullptr)},
-          {"memory_bandwidth_gb_per_s",
-           d.memory_bandwidth ? Json(d.memory_bandwidth->in(kGigabytesPerSecond)) : Json(nullptr)},
-          {"power_w", d.power_w ? Json(*d.power_w) : Json(nullptr)},
+          {"memory_bandwidth_gb_per_s", OptionalJson(d.memory_bandwidth, kGigabytesPerSecond)},
+          {"power_w", OptionalJson(d.power_w)},
           {"source", d.source}};
 }
 

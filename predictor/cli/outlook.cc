@@ -33,14 +33,6 @@ std::string FormatEnergy(double joule) {
   return FormatNumber(KilowattHours(joule)) + " kWh";
 }
 
-Json RateJson(const std::optional<SampleRate<>>& value) {
-  return value ? NumberJson(value->in(kSamplesPerSecond)) : Json(nullptr);
-}
-
-Json SecondsJson(const std::optional<Duration<>>& value) {
-  return value ? NumberJson(value->in(kSeconds)) : Json(nullptr);
-}
-
 bool HasServers(const Plan& plan) { return UsesServers(plan.strategy); }
 
 bool ServersBind(const Prediction& p) {
@@ -76,7 +68,7 @@ Json StretchJson(const std::optional<JobStretch>& s) {
           {"time_s", NumberJson(s->time.in(kSeconds))},
           {"price_usd", NumberJson(s->price_usd)},
           {"energy_j", NumberJson(s->energy_j)},
-          {"time_with_failures_s", SecondsJson(s->time_with_failures)},
+          {"time_with_failures_s", OptionalJson(s->time_with_failures, kSeconds)},
           {"price_with_failures_usd", NumberJson(s->price_with_failures_usd)}};
 }
 
@@ -327,16 +319,17 @@ void AddLimitJson(const JobOutlook& job, Json* json) {
 void AddJobJson(const JobOutlook& job, Json* json) {
   AddLimitJson(job, json);
   if (!job.epoch && !job.target && !job.efficiency && !job.failures) return;
-  (*json)["outlook"] = {{"update_batch", CountJson(job.update_batch.in(kSamples))},
-                        {"update_interval_s", NumberJson(job.update_interval.in(kSeconds))},
-                        {"statistical_efficiency", NumberJson(job.efficiency)},
-                        {"goodput_samples_per_s", RateJson(job.goodput)},
-                        {"goodput_low_samples_per_s", RateJson(job.goodput_low)},
-                        {"goodput_high_samples_per_s", RateJson(job.goodput_high)},
-                        {"epoch", StretchJson(job.epoch)},
-                        {"target", StretchJson(job.target)},
-                        {"not_counted", job.not_counted},
-                        {"failures", FailuresJson(job.failures)}};
+  (*json)["outlook"] = {
+      {"update_batch", CountJson(job.update_batch.in(kSamples))},
+      {"update_interval_s", NumberJson(job.update_interval.in(kSeconds))},
+      {"statistical_efficiency", NumberJson(job.efficiency)},
+      {"goodput_samples_per_s", OptionalJson(job.goodput, kSamplesPerSecond)},
+      {"goodput_low_samples_per_s", OptionalJson(job.goodput_low, kSamplesPerSecond)},
+      {"goodput_high_samples_per_s", OptionalJson(job.goodput_high, kSamplesPerSecond)},
+      {"epoch", StretchJson(job.epoch)},
+      {"target", StretchJson(job.target)},
+      {"not_counted", job.not_counted},
+      {"failures", FailuresJson(job.failures)}};
 }
 
 }  // namespace stepcast::cli

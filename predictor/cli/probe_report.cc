@@ -296,7 +296,7 @@ Json NetworkJson(const NetworkProfile& profile, const NetworkSummary& summary) {
   const auto measured = std::count_if(profile.rows.begin(), profile.rows.end(),
                                       [](const NetworkRow& row) { return row.problem.empty(); });
   return {{"complete", profile.complete()},
-          {"problem", profile.problem.empty() ? Json(nullptr) : Json(profile.problem)},
+          {"problem", TextJson(profile.problem)},
           {"planned", profile.planned},
           {"measured", measured},
           {"bandwidth_bytes_per_s", OptionalJson(summary.bandwidth)},

@@ -117,7 +117,7 @@ Json ResultsJson(const std::vector<Result>& results, const std::vector<std::stri
                     {"p95_s", quantile(0.95)},
                     {"p99_s", quantile(0.99)},
                     {"bound_s", NumberJson(r.timed.bound_s)},
-                    {"problem", r.sentence.empty() ? Json(nullptr) : Json(r.sentence)}});
+                    {"problem", TextJson(r.sentence)}});
   }
   return {{"output", path}, {"runs", runs}, {"flags", flags}};
 }

@@ -193,7 +193,7 @@ Json DesignJson(const Design& design, const std::set<std::string>& sending_only)
     const auto si = [](const auto& value) { return value ? Json(value->si()) : Json(nullptr); };
     cells.push_back({{"bandwidth_bytes_per_s", si(cell.bandwidth)},
                      {"rtt_s", si(cell.rtt)},
-                     {"loss_rate", cell.loss ? Json(*cell.loss) : Json(nullptr)}});
+                     {"loss_rate", OptionalJson(cell.loss)}});
   }
   return {{"interface", design.interface},
           {"seed", design.seed},

@@ -489,7 +489,7 @@ class Show {
     if (!json_) return Print("\n" + Summary(job_, log));
     Json json = StateJson("end", job_);
     json["form"] = job_->form();
-    json["rank"] = job_->rank().empty() ? Json(nullptr) : Json(job_->rank());
+    json["rank"] = TextJson(job_->rank());
     json["slower_rank"] = nullptr;
     if (const auto slower = job_->slower()) {
       json["slower_rank"] = {{"rank", slower->rank}, {"mean_s", slower->mean.in(kSeconds)}};

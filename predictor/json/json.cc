@@ -19,7 +19,7 @@ constexpr double kLargestWholeDouble = 9007199254740992.0;  // 2^53
 Json ShardJson(const Plan& plan, const Workload& workload) {
   const LargestShard shard = LargestShare(workload, plan.servers, plan.server.sharding);
   return {{"share", shard.share},
-          {"layer", shard.layer.empty() ? Json(nullptr) : Json(shard.layer)},
+          {"layer", TextJson(shard.layer)},
           {"tensors", CountJson(shard.tensors)},
           {"one_tensor", shard.one_tensor}};
 }
@@ -70,6 +70,8 @@ Json CountJson(double value) {
   }
   return value;
 }
+
+Json TextJson(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json PlanJson(const Plan& plan) {
   Json json;
@@ -178,10 +180,8 @@ Json UnequalJson(const UnequalWorkers& unequal) {
 }
 
 Json PayoffJson(const Payoff& payoff) {
-  return {{"link_gbit_per_s",
-           payoff.bandwidth ? Json(payoff.bandwidth->in(kGigabitsPerSecond)) : Json(nullptr)},
-          {"accumulation_steps",
-           payoff.accumulation_steps ? Json(*payoff.accumulation_steps) : Json(nullptr)}};
+  return {{"link_gbit_per_s", OptionalJson(payoff.bandwidth, kGigabitsPerSecond)},
+          {"accumulation_steps", OptionalJson(payoff.accumulation_steps)}};
 }
 
 Json ClusterJson(const Cluster& c) {
@@ -190,8 +190,7 @@ Json ClusterJson(const Cluster& c) {
           {"device", c.device},
           {"nodes", c.nodes},
           {"devices_per_node", c.devices_per_node},
-          {"link_gbit_per_s",
-           c.link.bandwidth ? Json(c.link.bandwidth->in(kGigabitsPerSecond)) : Json(nullptr)},
+          {"link_gbit_per_s", OptionalJson(c.link.bandwidth, kGigabitsPerSecond)},
           {"calibrated", c.calibration.has_value()},
           {"source", c.source}};
 }
@@ -205,7 +204,7 @@ Json WorkloadJson(const Workload& w) {
                {"forward_flop", w.forward_flop().si()},
                {"activation_bytes", CountJson(w.activation_bytes().in(kBytes))},
                {"layers", w.layers.size()},
-               {"inputs_vary", w.inputs_vary ? Json(*w.inputs_vary) : Json(nullptr)}};
+               {"inputs_vary", OptionalJson(w.inputs_vary)}};
   TellTraining(w, &json);
   json["source"] = w.source;
   return json;

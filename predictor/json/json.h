@@ -37,6 +37,18 @@ std::string JsonText(const Json& json, int indent = -1);
 Json CountJson(double value);
 // null where there is none, or none that is finite.
 Json NumberJson(const std::optional<double>& value);
+// null where there is none.
+template <class T>
+Json OptionalJson(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+// The same of a quantity, in `unit`.
+template <class Q, class U>
+Json OptionalJson(const std::optional<Q>& value, const U& unit) {
+  return value ? Json(value->in(unit)) : Json(nullptr);
+}
+// null where there is no text.
+Json TextJson(const std::string& text);
 
 // The plan by its columns (data/plan/fields.h), with workers and global_batch.
 Json PlanJson(const Plan& plan);
