@@ -41,7 +41,7 @@ std::string HostsText(const std::vector<std::string>& hosts) {
   constexpr std::size_t kFirst = 10;
   if (hosts.size() <= kMostNamed) return JoinHosts(hosts);
   return fmt::format("{}+... ({} more)", JoinHosts({hosts.begin(), hosts.begin() + kFirst}),
-                     FormatCount(static_cast<double>(hosts.size() - kFirst)));
+                     FormatCount(hosts.size() - kFirst));
 }
 
 }  // namespace

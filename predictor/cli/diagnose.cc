@@ -223,8 +223,7 @@ Target ReadComplainant(const Arguments& args) {
   const std::int64_t parameters =
       ParseLongInteger(args.Text("parameters"), OptionPlace("parameters"), 1, kMostParameters);
   target.workload = WorkloadOfSize(
-      fmt::format("a network of {} parameters", FormatCount(static_cast<double>(parameters))),
-      parameters);
+      fmt::format("a network of {} parameters", FormatCount(parameters)), parameters);
   ReadTrainingOptions(args, target.cluster.calibration, &target.workload);
   return target;
 }

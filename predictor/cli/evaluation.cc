@@ -221,7 +221,7 @@ Table RunsTable(const std::vector<EvaluatedRun>& runs, bool numbered) {
         FormatDuration(run.predicted.low) + " - " + FormatDuration(run.predicted.high),
         ErrorText(run)};
     if (numbered) {
-      cells.insert(cells.begin(), FormatCount(static_cast<double>(run.number)));
+      cells.insert(cells.begin(), FormatCount(run.number));
       cells.push_back(fmt::format("{}:{}", run.place.file, run.place.line));
     }
     table.AddRow(std::move(cells));

@@ -207,9 +207,9 @@ std::string ValueText(double value, const std::string& unit) {
 std::string FitTitle(const Fit& fit) {
   const CalibrationProblem& problem = fit.problem;
   const std::size_t runs = problem.runs.size() - StoppedRuns(problem.runs);
-  return fmt::format("{} from {} run{} of {} workload{}", problem.cluster.name,
-                     FormatCount(static_cast<double>(runs)), runs == 1 ? "" : "s",
-                     problem.workloads.size(), problem.workloads.size() == 1 ? "" : "s");
+  return fmt::format("{} from {} run{} of {} workload{}", problem.cluster.name, FormatCount(runs),
+                     runs == 1 ? "" : "s", problem.workloads.size(),
+                     problem.workloads.size() == 1 ? "" : "s");
 }
 
 std::vector<std::string> FitNotes(const Fit& fit) {

@@ -108,8 +108,7 @@ int ImportTraces(const Arguments& args, const std::vector<std::string>& files) {
   std::map<std::string, int> workloads;
   for (const Run& run : runs) ++workloads[run.workload];
   return Deliver(args, FormatRuns(runs), kMostCsvBytes,
-                 fmt::format("{} runs from {} files", FormatCount(static_cast<double>(runs.size())),
-                             files.size()),
+                 fmt::format("{} runs from {} files", FormatCount(runs.size()), files.size()),
                  {{"files", files.size()}, {"runs", runs.size()}, {"workloads", workloads}});
 }
 
@@ -133,16 +132,15 @@ int ImportNetwork(const Arguments& args, const std::vector<std::string>& files) 
   const auto measurable = std::count_if(w.layers.begin(), w.layers.end(), [](const Layer& layer) {
     return layer.operation.index() > 0;
   });
-  return Deliver(
-      args, FormatWorkload(w), kMostYamlBytes,
-      fmt::format("{}: {} layers, {} trainable parameters, {:.4g} GFLOP forward", w.name,
-                  w.layers.size(), FormatCount(static_cast<double>(w.trainable_parameters)),
-                  w.forward_flop().si() / 1e9),
-      {{"workload", w.name},
-       {"layers", w.layers.size()},
-       {"measurable_layers", measurable},
-       {"trainable_parameters", w.trainable_parameters},
-       {"forward_flop", CountJson(w.forward_flop().si())}});
+  return Deliver(args, FormatWorkload(w), kMostYamlBytes,
+                 fmt::format("{}: {} layers, {} trainable parameters, {:.4g} GFLOP forward", w.name,
+                             w.layers.size(), FormatCount(w.trainable_parameters),
+                             w.forward_flop().si() / 1e9),
+                 {{"workload", w.name},
+                  {"layers", w.layers.size()},
+                  {"measurable_layers", measurable},
+                  {"trainable_parameters", w.trainable_parameters},
+                  {"forward_flop", CountJson(w.forward_flop().si())}});
 }
 #endif
 
@@ -162,8 +160,7 @@ int ImportTrainingTrace(const Arguments& args, const std::vector<std::string>& f
   }
   const int code = Deliver(
       args, FormatComputeProfile(import.profile), kMostProfileBytes,
-      fmt::format("{} calls of layers in {} steps", FormatCount(static_cast<double>(calls)),
-                  s.steps),
+      fmt::format("{} calls of layers in {} steps", FormatCount(calls), s.steps),
       {{"device", import.profile.device.name},
        {"steps", s.steps},
        {"step_time_s", s.step_time_s > 0 ? Json(s.step_time_s) : Json(nullptr)},

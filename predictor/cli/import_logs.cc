@@ -50,10 +50,10 @@ Json UnknownJson(const UnknownLines& unknown) {
 
 std::string UnknownNotes(const std::string& path, const UnknownLines& unknown, const Style& style) {
   if (unknown.count == 0) return "";
-  std::string out = NoteLine(fmt::format("{} line{} of {} not understood, the first of them:",
-                                         FormatCount(static_cast<double>(unknown.count)),
-                                         unknown.count == 1 ? "" : "s", FileName(path)),
-                             style, TerminalWidth());
+  std::string out = NoteLine(
+      fmt::format("{} line{} of {} not understood, the first of them:", FormatCount(unknown.count),
+                  unknown.count == 1 ? "" : "s", FileName(path)),
+      style, TerminalWidth());
   for (const UnknownLines::Line& line : unknown.first) {
     out += fmt::format("    {}: {}\n", line.number, line.text);
   }
@@ -576,7 +576,7 @@ int ImportCollectives(const Arguments& args, const std::string& kind,
   }
   PrintNotes(args, notes);
   return Deliver(args, FormatRuns(runs), kMostCsvBytes,
-                 fmt::format("{} runs", FormatCount(static_cast<double>(runs.size()))), json);
+                 fmt::format("{} runs", FormatCount(runs.size())), json);
 }
 
 int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
@@ -627,14 +627,13 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   const std::string tells = steps.may_be_means ? "times of single steps, or means over several"
                                                : SpanText(steps.form.span);
   const bool is_one = steps.numbers == 1;
-  const std::string what =
-      is_one && steps.form.span == LoggedSpan::kStep && !steps.may_be_means
-          ? "the time of a single step"
-          : fmt::format("{} {}{}", FormatCount(static_cast<double>(steps.numbers)),
-                        steps.form.span == LoggedSpan::kStep ? ""
-                        : is_one                             ? "number, "
-                                                             : "numbers, ",
-                        tells);
+  const std::string what = is_one && steps.form.span == LoggedSpan::kStep && !steps.may_be_means
+                               ? "the time of a single step"
+                               : fmt::format("{} {}{}", FormatCount(steps.numbers),
+                                             steps.form.span == LoggedSpan::kStep ? ""
+                                             : is_one                             ? "number, "
+                                                                                  : "numbers, ",
+                                             tells);
   run.source = fmt::format("{} {} ({}): {} behind a warm-up of {} steps", FileName(path),
                            LinesText(first, last), steps.form.name, what, options.warm_up);
   const std::string includes =
@@ -719,14 +718,13 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   }
   out += fmt::format("\n  from       {}, {}\n", what, LinesText(first, last));
   out += fmt::format("  left out   {} of the warm-up ({} steps), {} lines of validation\n",
-                     FormatCount(static_cast<double>(steps.warm_up)), options.warm_up,
-                     FormatCount(static_cast<double>(log.validation)));
+                     FormatCount(steps.warm_up), options.warm_up, FormatCount(log.validation));
   if (steps.ranks.size() > 1) {
     constexpr std::size_t kShown = 16;
     Table table({LeftColumn("rank"), "numbers", "step"});
     for (std::size_t i = 0; i < std::min(kShown, steps.ranks.size()); ++i) {
       const StepSeries& series = steps.ranks[i];
-      table.AddRow({NameOfRank(series), FormatCount(static_cast<double>(series.numbers)),
+      table.AddRow({NameOfRank(series), FormatCount(series.numbers),
                     series.numbers > 0 ? FormatDuration(Seconds(series.mean_s() * factor)) : "-"});
     }
     out += "\n" + table.Render(style, 2);

@@ -93,7 +93,6 @@ std::vector<bool> ServerHosts(const TrafficSummary& summary, const ModelCount& m
 // ---- As text.
 
 std::string SizeText(double bytes) { return FormatSize(Bytes(bytes)); }
-std::string CountText(std::int64_t count) { return FormatCount(static_cast<double>(count)); }
 std::string ShareText(double part, double whole) {
   return whole > 0 ? FormatPercent(part / whole) : "-";
 }
@@ -103,7 +102,7 @@ std::string OffText(double measured, double model) {
 }
 
 std::vector<std::string> CountCells(const TrafficCount& count, const TrafficCount& all) {
-  return {CountText(count.packets),
+  return {FormatCount(count.packets),
           ShareText(static_cast<double>(count.packets), static_cast<double>(all.packets)),
           SizeText(static_cast<double>(count.bytes)),
           ShareText(static_cast<double>(count.bytes), static_cast<double>(all.bytes))};
@@ -119,8 +118,9 @@ std::string CapturesTable(const CapturedTraffic& traffic, const Style& style) {
                "not of a flow"});
   for (const Capture& c : traffic.captures) {
     table.AddRow({c.path, c.host.empty() ? "-" : c.host, c.address.empty() ? "-" : c.address,
-                  CountText(c.packets), TimeText(static_cast<double>(c.end_ns - c.begin_ns) * 1e-9),
-                  CountText(c.others + c.cut_short + c.broken)});
+                  FormatCount(c.packets),
+                  TimeText(static_cast<double>(c.end_ns - c.begin_ns) * 1e-9),
+                  FormatCount(c.others + c.cut_short + c.broken)});
   }
   return table.Render(style, 2);
 }
@@ -149,7 +149,7 @@ std::string ClassesTable(const TrafficSummary& summary, const Style& style) {
   for (int i = 0; i < kFlowClassCount; ++i) {
     const ClassTraffic& own = summary.classes[static_cast<std::size_t>(i)];
     table.AddRow(
-        Row({kFlowClassNames[i], CountText(own.flows)}, CountCells(own.count, summary.all)));
+        Row({kFlowClassNames[i], FormatCount(own.flows)}, CountCells(own.count, summary.all)));
   }
   return table.Render(style, 2);
 }
@@ -186,9 +186,8 @@ std::string FlowsTable(const CapturedTraffic& traffic, bool all, const Style& st
                            : f.closed ? "FIN"
                                       : "later")
                         : udp,
-                  CountText(f.all.packets), SizeText(static_cast<double>(f.all.bytes)),
-                  f.steps.empty() ? "-" : SizeText(MedianStep(f)),
-                  CountText(static_cast<std::int64_t>(f.steps.size())),
+                  FormatCount(f.all.packets), SizeText(static_cast<double>(f.all.bytes)),
+                  f.steps.empty() ? "-" : SizeText(MedianStep(f)), FormatCount(f.steps.size()),
                   SizeText(static_cast<double>(f.repeated_bytes)),
                   SizeText(static_cast<double>(f.missing_bytes))});
   }
@@ -215,8 +214,7 @@ std::string DistributionsTable(const TrafficSummary& summary, const Style& style
                "95 %", "most"});
   for (const NamedSample& named : SamplesOf(summary)) {
     if (named.sample->empty()) continue;
-    std::vector<std::string> cells = {named.name,
-                                      CountText(static_cast<std::int64_t>(named.sample->size()))};
+    std::vector<std::string> cells = {named.name, FormatCount(named.sample->size())};
     for (const double share : kShares) {
       const double value = Quantile(*named.sample, share);
       cells.push_back(named.is_time ? TimeText(value) : SizeText(value));
@@ -261,7 +259,7 @@ std::string HostsTable(const CapturedTraffic& traffic, const TrafficSummary& sum
     const HostSummary& host = summary.hosts[i];
     const bool any = host.steps > 0;
     std::vector<std::string> cells = {traffic.hosts[i].name,
-                                      CountText(static_cast<std::int64_t>(host.steps)),
+                                      FormatCount(host.steps),
                                       any ? SizeText(host.bytes) : "-",
                                       any ? TimeText(host.first_s) : "-",
                                       any ? TimeText(host.last_s) : "-",
@@ -308,20 +306,19 @@ void PrintTraffic(const CapturedTraffic& traffic, const TrafficSummary& summary,
                   const std::optional<ModelCount>& model, bool all_flows) {
   const Style style = DetectStyle();
   const int width = TerminalWidth();
-  std::string title =
-      fmt::format("Traffic of {} hosts: {} of payload in {} packets", traffic.hosts.size(),
-                  SizeText(static_cast<double>(summary.all.bytes)), CountText(summary.all.packets));
+  std::string title = fmt::format(
+      "Traffic of {} hosts: {} of payload in {} packets", traffic.hosts.size(),
+      SizeText(static_cast<double>(summary.all.bytes)), FormatCount(summary.all.packets));
   if (summary.steps > 0) {
-    title += fmt::format(", {} steps", CountText(static_cast<std::int64_t>(summary.steps)));
+    title += fmt::format(", {} steps", FormatCount(summary.steps));
   }
   std::string out = Heading(title, style) + CapturesTable(traffic, style);
   if (summary.steps > 0) out += "\n" + PeriodsTable(summary, style);
   out += "\n" + ClassesTable(summary, style) + "\n" + FlowsTable(traffic, all_flows, style);
   if (!all_flows && traffic.flows.size() > kShownFlows) {
-    out += NoteLine(
-        fmt::format("and {} flows more: --flows shows them",
-                    CountText(static_cast<std::int64_t>(traffic.flows.size() - kShownFlows))),
-        style, width);
+    out += NoteLine(fmt::format("and {} flows more: --flows shows them",
+                                FormatCount(traffic.flows.size() - kShownFlows)),
+                    style, width);
   }
   out += "\n" + DistributionsTable(summary, style);
   if (traffic.hosts.size() <= kMostInMatrix && traffic.hosts.size() > 1) {
@@ -349,17 +346,17 @@ void PrintTraffic(const CapturedTraffic& traffic, const TrafficSummary& summary,
     };
     if (c.truncated) {
       flag(fmt::format("the file ends within packet {}; what is before it was read",
-                       CountText(c.packets + 1)));
+                       FormatCount(c.packets + 1)));
     }
     if (c.cut_short > 0) {
       flag(fmt::format("of {} packets too little was kept to tell their flow (tcpdump -s 150)",
-                       CountText(c.cut_short)));
+                       FormatCount(c.cut_short)));
     }
     if (c.broken > 0) {
       flag(
           fmt::format("{} packets have headers that contradict themselves, the first of them "
                       "packet {}",
-                      CountText(c.broken), CountText(c.first_broken)));
+                      FormatCount(c.broken), FormatCount(c.first_broken)));
     }
   }
   Print(out);

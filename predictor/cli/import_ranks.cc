@@ -26,12 +26,11 @@ constexpr std::size_t kShownRemarks = 5;
 std::string NameOfFile(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
-std::string Counted(std::int64_t count) { return FormatCount(static_cast<double>(count)); }
 std::string Lasting(double seconds) { return FormatDuration(Seconds(seconds)); }
 
 // "1 rank", "2 ranks".
 std::string Several(std::int64_t count, const char* what) {
-  return fmt::format("{} {}{}", Counted(count), what, count == 1 ? "" : "s");
+  return fmt::format("{} {}{}", FormatCount(count), what, count == 1 ? "" : "s");
 }
 
 // "0 to 2", "0, 2 and 3": at most ten ranges.
@@ -83,7 +82,8 @@ std::string RanksTable(const TrainingRanks& training, const Style& style) {
          Lasting(r.mean.computing), Lasting(r.mean.communication), Lasting(r.mean.exposed),
          Lasting(r.mean.hidden), Lasting(r.mean.idle), compared ? Lasting(r.mean.waits) : "-",
          compared ? Lasting(r.mean.waited_for) : "-",
-         compared ? fmt::format("{} of {}", Counted(r.came_last), Counted(r.compared)) : "-"});
+         compared ? fmt::format("{} of {}", FormatCount(r.came_last), FormatCount(r.compared))
+                  : "-"});
   }
   std::string out = table.Render(style, 2);
   if (training.ranks.size() > kShownRanks) {
@@ -126,7 +126,7 @@ std::string WaitingText(const TrainingRanks& training) {
       "rank {} is waited for the longest: {} a step by each of the others on average, {} of the "
       "step; it is the one in {} of {}",
       last->rank, Lasting(last->mean.waited_for),
-      FormatPercent(last->mean.waited_for / training.mean.step), Counted(steps),
+      FormatPercent(last->mean.waited_for / training.mean.step), FormatCount(steps),
       Several(static_cast<std::int64_t>(training.steps.size()), "step"));
 }
 
@@ -202,7 +202,7 @@ std::vector<std::string> RemarksOf(const TrainingRanks& training) {
       break;
     }
     remarks.push_back(fmt::format("not understood or left out: {} ({} in {})", text,
-                                  Counted(counts.first), Several(counts.second, "trace")));
+                                  FormatCount(counts.first), Several(counts.second, "trace")));
   }
   return remarks;
 }
@@ -336,7 +336,8 @@ int ImportRanks(const Arguments& args, const std::vector<std::string>& files) {
   }
   const Style style = DetectStyle();
   const auto ranks = static_cast<std::int64_t>(training.ranks.size());
-  std::string title = fmt::format("{} of {}", Counted(ranks), Several(training.world_size, "rank"));
+  std::string title =
+      fmt::format("{} of {}", FormatCount(ranks), Several(training.world_size, "rank"));
   title += training.gpu ? " on GPUs" : " on CPUs";
   if (!training.backend.empty()) title += ", " + training.backend;
   if (training.marked) {

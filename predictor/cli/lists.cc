@@ -75,8 +75,7 @@ int RunWorkloads(const std::vector<std::string>& arguments) {
     if (args.Has("json")) {
       json.push_back(WorkloadJson(w));
     } else {
-      table.AddRow({w.name, FormatCount(static_cast<double>(w.parameters)),
-                    FormatSize(w.gradient_bytes),
+      table.AddRow({w.name, FormatCount(w.parameters), FormatSize(w.gradient_bytes),
                     w.layers.empty() ? "" : FormatNumber(w.forward_flop().in(kGigaflop)),
                     w.layers.empty() ? "" : std::to_string(w.layers.size()), w.title});
     }

@@ -250,7 +250,7 @@ void PrintOutcome(const CampaignOutcome& outcome, const std::string& path,
   Print(Heading(device.name, style) + table.Render(style, 2));
   std::string text =
       fmt::format("{} samples of {} points in {}, {} of them outliers; profile: {}",
-                  FormatCount(static_cast<double>(outcome.samples)), outcome.measured,
+                  FormatCount(outcome.samples), outcome.measured,
                   FormatDuration(Seconds(outcome.elapsed_s)), outcome.outliers, path);
   if (outcome.taken_over > 0) {
     text += fmt::format("; {} points were known from before", outcome.taken_over);

@@ -38,7 +38,7 @@ std::string TimeText(const std::optional<double>& seconds) {
 std::string LossText(const network::LossCount& loss) {
   if (const std::optional<double> share = loss.share()) return FormatPercent(*share);
   if (loss.segments == 0) return "-";
-  return fmt::format("{} of {}", loss.lost, FormatCount(static_cast<double>(loss.segments)));
+  return fmt::format("{} of {}", loss.lost, FormatCount(loss.segments));
 }
 Json OptionalJson(const std::optional<double>& value) { return NumberJson(value); }
 

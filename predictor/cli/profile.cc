@@ -78,8 +78,7 @@ void PrintContents(const ComputeProfile& profile, const Contents& c) {
   table.AddRule();
   table.AddRow({"all", std::to_string(c.measured)});
   Print("\n" + table.Render(style, 2));
-  Print(NoteLine(fmt::format("{} samples, {} of them outliers",
-                             FormatCount(static_cast<double>(c.samples)), c.outliers),
+  Print(NoteLine(fmt::format("{} samples, {} of them outliers", FormatCount(c.samples), c.outliers),
                  style));
   const auto flag = [&](int count, const char* what) {
     if (count > 0) Print(FlagLine(fmt::format("{} points {}", count, what), style));

@@ -189,7 +189,7 @@ void AddRuns(const Evaluation& evaluation, HtmlPage* page) {
   const std::vector<EvaluatedRun> farthest = evaluation.Farthest();
   page->AddTable(RunsTable(farthest, true),
                  fmt::format("The {} runs of {} that are farthest off", farthest.size(),
-                             FormatCount(static_cast<double>(evaluation.taken()))));
+                             FormatCount(evaluation.taken())));
 }
 
 std::string CaptionOf(const std::string& grouping) {

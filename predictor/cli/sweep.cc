@@ -300,11 +300,10 @@ std::string TableText(const std::vector<SweepAxis>& axes, const std::vector<Poin
                             style);
   out += table.Render(style, 2);
   if (const int count = OutOfMemory(points); count > 0 && points.size() > 1) {
-    out +=
-        NoteLine(fmt::format("{} of {} plans run out of memory: they are shown as if they did "
-                             "not, in a plot too.",
-                             FormatCount(count), FormatCount(static_cast<double>(points.size()))),
-                 style, TerminalWidth());
+    out += NoteLine(fmt::format("{} of {} plans run out of memory: they are shown as if they did "
+                                "not, in a plot too.",
+                                FormatCount(count), FormatCount(points.size())),
+                    style, TerminalWidth());
   }
   for (const auto& [kind, flag] : flags) out += FlagLine(flag, style, TerminalWidth());
   return out;

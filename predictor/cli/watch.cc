@@ -365,7 +365,7 @@ std::string Summary(Watched* job, const StepLog& log) {
       fmt::format("{} in the mean of {} steps, {:.0f} % of {} numbers within the interval{}",
                   FormatDuration(job->mean()), FormatCount(job->steps()),
                   100.0 * static_cast<double>(job->inside()) / static_cast<double>(job->numbers()),
-                  FormatCount(static_cast<double>(job->numbers())), means));
+                  FormatCount(job->numbers()), means));
   out += Line("last", fmt::format("{}, where {} was expected", FormatDuration(job->measured()),
                                   FormatDuration(job->expected())));
   out += Line("learnt", Interval(job->Learnt()));
@@ -388,8 +388,7 @@ std::string Summary(Watched* job, const StepLog& log) {
   }
   std::vector<std::string> left;
   const auto leave = [&](std::int64_t count, const std::string& what) {
-    if (count > 0)
-      left.push_back(fmt::format("{} {}", FormatCount(static_cast<double>(count)), what));
+    if (count > 0) left.push_back(fmt::format("{} {}", FormatCount(count), what));
   };
   leave(job->warm_up(),
         job->begun_anew() > 0
