@@ -255,7 +255,7 @@ std::string FormatProfileSamples(const MeasuredSamples& samples) {
   const MeasuredPoint& point = samples.point;
   Ordered line = {{"operation", FormatOperation(point.operation)},
                   {"batch", point.batch},
-                  {"precision", kPrecisionNames[static_cast<int>(point.precision)]},
+                  {"precision", NameOf(point.precision)},
                   {"pass", kTrainingPassNames[static_cast<int>(point.pass)]}};
   if (samples.status == PointStatus::kMeasured) {
     // Seven digits are below what any clock can tell.

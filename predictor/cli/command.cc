@@ -208,11 +208,15 @@ void AddPlanOption(const PlanField& field, const std::string& of,
   options->add_options()(field.flag, value, (of + field.help).c_str());
 }
 
+Library LibraryOf(const Arguments& arguments) {
+  Library library;
+  for (const std::string& path : arguments.Texts("workload-file")) library.AddWorkloadFile(path);
+  return library;
+}
+
 Target ReadTarget(const Arguments& arguments, const std::string& workload, bool needs_device) {
   Target target;
-  for (const std::string& path : arguments.Texts("workload-file")) {
-    target.library.AddWorkloadFile(path);
-  }
+  target.library = LibraryOf(arguments);
   std::optional<ComputeProfile> profile = ReadProfileOption(arguments);
   if (arguments.Has("cluster")) {
     target.cluster = target.library.LoadCluster(arguments.Text("cluster"));

@@ -174,6 +174,8 @@ struct Target {
   Subject subject() const { return {cluster, workload, device, facts}; }
 };
 
+// All that is known by name, with what every --workload-file holds.
+Library LibraryOf(const Arguments& arguments);
 // `workload` where --workload is missing; it is required where that is empty. A device need not be
 // told where something that was measured tells how long it computes.
 Target ReadTarget(const Arguments& arguments, const std::string& workload = "",

@@ -53,8 +53,7 @@ int RunWorkloads(const std::vector<std::string>& arguments) {
               options, "  stepcast workloads\n  stepcast workloads resnet50 > mine.yaml\n");
     return kDone;
   }
-  Library library;
-  for (const std::string& path : args.Texts("workload-file")) library.AddWorkloadFile(path);
+  const Library library = LibraryOf(args);
   const std::vector<std::string> wanted = args.Texts("input");
   const auto load = [&](const std::string& name) {
     return LoadNamed("NAME", [&] { return library.LoadWorkload(name); });

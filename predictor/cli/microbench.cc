@@ -149,8 +149,7 @@ int PrintCeilings(Backend* backend, bool json) {
 // ---- The campaign.
 
 StateSpaceAxes ReadAxes(const Arguments& args) {
-  Library library;
-  for (const std::string& path : args.Texts("workload-file")) library.AddWorkloadFile(path);
+  const Library library = LibraryOf(args);
   std::vector<std::string> names = args.Texts("workload");
   if (names.empty()) {
     throw InputError(OptionPlace("workload"), "", "is required, or --ceilings",
@@ -207,7 +206,7 @@ Json OutcomeJson(const CampaignOutcome& outcome, const std::string& path,
   for (const SumOutcome& s : outcome.sums) {
     sums.push_back({{"workload", s.sum.workload},
                     {"local_batch", s.sum.batch},
-                    {"precision", kPrecisionNames[static_cast<int>(s.sum.precision)]},
+                    {"precision", NameOf(s.sum.precision)},
                     {"seconds", s.seconds},
                     {"relative_error",
                      std::isfinite(s.relative_error) ? Json(s.relative_error) : Json(nullptr)},
@@ -242,8 +241,7 @@ void PrintOutcome(const CampaignOutcome& outcome, const std::string& path,
     std::string operations = fmt::format("{} of {}", s.measured, s.points);
     if (s.out_of_memory > 0) operations += fmt::format(", {} out of memory", s.out_of_memory);
     if (s.unsupported > 0) operations += fmt::format(", {} unsupported", s.unsupported);
-    table.AddRow({s.sum.workload, std::to_string(s.sum.batch),
-                  kPrecisionNames[static_cast<int>(s.sum.precision)],
+    table.AddRow({s.sum.workload, std::to_string(s.sum.batch), NameOf(s.sum.precision),
                   s.measured > 0 ? FormatDuration(Seconds(s.seconds)) : "-",
                   s.measured > 0 ? FormatPercent(s.relative_error) : "-", operations});
   }

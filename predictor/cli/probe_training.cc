@@ -35,10 +35,10 @@ void RequireMeasurable(const WantedRun& wanted) {
            "one device on each node: a host has one worker");
   }
   if (plan.shard != Shard::kNone) {
-    refuse("shard", kShardNames[static_cast<int>(plan.shard)], "none");
+    refuse("shard", NameOf(plan.shard), "none");
   }
   if (plan.overlap != Overlap::kBuckets) {
-    refuse("overlap", kOverlapNames[static_cast<int>(plan.overlap)], "buckets");
+    refuse("overlap", NameOf(plan.overlap), "buckets");
   }
   if (plan.local_steps > 1) refuse("local_steps", std::to_string(plan.local_steps), "1");
   if (plan.backup_workers > 0) refuse("backup_workers", std::to_string(plan.backup_workers), "0");

@@ -50,7 +50,7 @@ Contents ContentsOf(const ComputeProfile& profile) {
                               : kLayerKindNames[static_cast<std::size_t>(KindOf(point.operation))]];
     if (!update && !allocation) {
       contents.batches.insert(point.batch);
-      contents.precisions.insert(kPrecisionNames[static_cast<int>(point.precision)]);
+      contents.precisions.insert(NameOf(point.precision));
     }
     contents.busy += samples.busy() ? 1 : 0;
     contents.throttled += samples.throttled() ? 1 : 0;
@@ -246,8 +246,7 @@ int RunProfile(const std::vector<std::string>& arguments) {
     }
     return kDone;
   }
-  Library library;
-  for (const std::string& path : args.Texts("workload-file")) library.AddWorkloadFile(path);
+  const Library library = LibraryOf(args);
   Workload workload = library.LoadWorkload(args.Text("workload"));
   ReadTrainingOptions(args, std::nullopt, &workload);
   const ProfiledCompute compute(profile, workload);

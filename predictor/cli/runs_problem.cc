@@ -32,8 +32,7 @@ CalibrationProblem ReadRunsProblem(const Arguments& arguments, const std::string
 CalibrationProblem ReadEachRun(
     const Arguments& arguments, const std::string& option,
     const std::function<void(Run&& run, const CalibrationProblem& problem)>& take) {
-  Library library;
-  for (const std::string& path : arguments.Texts("workload-file")) library.AddWorkloadFile(path);
+  const Library library = LibraryOf(arguments);
   CalibrationProblem problem;
   problem.cluster = library.LoadCluster(arguments.Required("cluster"));
   const std::vector<std::string> files = arguments.Texts(option);
