@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "data/plan/check.h"
 #include "data/record/input_error.h"
 #include "data/units/shortest.h"
 #include "data/values/placement.h"
@@ -24,8 +25,7 @@ std::vector<std::vector<std::string>> GroupHosts(
     const std::unordered_map<std::string_view, const LinkFacts*>& own_links,
     const std::vector<Run>& runs) {
   // A run on one node says nothing about links.
-  HostGroups found = GroupByLayouts(
-      runs, [](const Run& run) { return run.plan.nodes() > 1 || UsesServers(run.plan.strategy); });
+  HostGroups found = GroupByLayouts(runs, [](const Run& run) { return CrossesNodes(run.plan); });
   std::vector<std::vector<std::string>>& groups = found.groups;
   // Hosts that are all alike are the cluster, and their link is its, unless they state their own.
   const auto has_link = [&](const std::string& host) {

@@ -624,8 +624,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
         workload_.name, device_, NinetyPercentFactor(kSheetTimeLogSd)));
   }
   AddTrainingFlags(&flags);
-  const bool communicates =
-      TraitsOf(plan.strategy).exchanges && (plan.nodes() > 1 || UsesServers(plan.strategy));
+  const bool communicates = TraitsOf(plan.strategy).exchanges && CrossesNodes(plan);
   if (cluster_.calibration) {
     const CalibratedRange& range = cluster_.calibration->range;
     const auto beyond = [&](int value, int most, const char* what) {

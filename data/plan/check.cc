@@ -275,6 +275,8 @@ void CheckPlan(const Plan& plan) {
   CheckPlan(plan, [](const FieldFacts& facts) { return InputPlace{"", 0, facts.flag}; });
 }
 
+bool CrossesNodes(const Plan& plan) { return plan.nodes() > 1 || UsesServers(plan.strategy); }
+
 bool ServersOnEveryNode(const Plan& plan) {
   return UsesServers(plan.strategy) && plan.server.colocated && plan.servers == plan.nodes();
 }

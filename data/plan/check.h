@@ -35,6 +35,9 @@ Plan WithStrategy(Plan plan, Strategy strategy);
 // compressed, or what is shared out.
 void RequireKeptWith(const Plan& plan, Strategy strategy);
 
+// Whether what is exchanged goes over links between nodes; servers have links of their own.
+bool CrossesNodes(const Plan& plan);
+
 // A parameter server beside the workers of each node: more nodes bring more servers.
 bool ServersOnEveryNode(const Plan& plan);
 

@@ -18,6 +18,7 @@
 #include "data/workloads/catalog.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/training_option.h"
+#include "predictor/search/one_worker.h"
 
 namespace stepcast::cli {
 namespace {
@@ -170,11 +171,8 @@ Complaint ReadComplaint(const Arguments& args, const Target& target) {
       throw InputError(OptionPlace(kOneNode), "", "says nothing beside this plan",
                        "workers on several nodes, without parameter servers");
     }
-    Plan node = WithPlacement(plan, {DevicesOnFullestNode(plan.placement)});
-    node.hosts.clear();
-    node.backup_workers = 0;
-    if (node.workers() == 1) node = AloneOf(plan);
-    step(kOneNode, node);
+    const Plan node = OneNodeOf(plan);
+    step(kOneNode, node.workers() == 1 ? AloneOf(plan) : node);
   }
   for (const std::string& text : args.Texts("also")) {
     known.push_back(ReadOther(text, target, plan));

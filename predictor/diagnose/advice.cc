@@ -10,6 +10,7 @@
 #include "data/record/link_path.h"
 #include "predictor/report/terminal.h"
 #include "predictor/search/one_worker.h"
+#include "predictor/search/payoff.h"
 
 namespace stepcast::internal {
 namespace {
@@ -52,8 +53,6 @@ std::string RepairText(const Hypothesis& hypothesis, const Forecaster& model) {
   }
 }
 
-bool Crosses(const Plan& plan) { return plan.nodes() > 1 || UsesServers(plan.strategy); }
-
 }  // namespace
 
 std::vector<RemedyIdea> RemediesFor(const Hypothesis& hypothesis, const Predictor& predictor,
@@ -66,7 +65,7 @@ std::vector<RemedyIdea> RemediesFor(const Hypothesis& hypothesis, const Predicto
     ideas.push_back({std::move(text), other, cured, false});
   };
   const bool exchanges = TraitsOf(plan.strategy).exchanges && plan.workers() > 1;
-  if (Crosses(plan)) {
+  if (CrossesNodes(plan)) {
     DataRate<> rate = model.StatedRate();
     for (int i = 0; i < 2; ++i) {
       // From a rate to the next that is sold: 10, 25, 100 Gbit/s.
@@ -74,10 +73,8 @@ std::vector<RemedyIdea> RemediesFor(const Hypothesis& hypothesis, const Predicto
       constexpr double kBeyond = 4;
       rate = NominalRate(rate * (i == 0 ? kNext : kBeyond));
       if (rate <= model.StatedRate()) break;
-      Plan faster = plan;
-      faster.link.bandwidth = rate;
-      if (plan.server_link.bandwidth) faster.server_link.bandwidth = rate;
-      add(fmt::format("links of {}", FormatRate(rate)), faster, cause == Cause::kLink);
+      add(fmt::format("links of {}", FormatRate(rate)), WithLinks(plan, rate),
+          cause == Cause::kLink);
     }
   }
   if (cause == Cause::kLoss && plan.link.congestion_control != CongestionControl::kBbr) {
@@ -124,11 +121,8 @@ std::vector<RemedyIdea> RemediesFor(const Hypothesis& hypothesis, const Predicto
     add(fmt::format("twice the local batch: {}", larger.local_batch), larger);
   }
   if (plan.nodes() > 1 && !UsesServers(plan.strategy) && plan.servers == 0) {
-    Plan one = WithPlacement(plan, {DevicesOnFullestNode(plan.placement)});
-    one.hosts.clear();
-    one.backup_workers = 0;
-    if (one.workers() == 1) one = OneWorkerOf(plan);
-    add("one node alone", one);
+    const Plan node = OneNodeOf(plan);
+    add("one node alone", node.workers() == 1 ? OneWorkerOf(plan) : node);
     if (cause == Cause::kHost && plan.nodes() > 2) {
       Placement fewer = plan.placement;
       fewer.pop_back();
@@ -158,7 +152,7 @@ std::vector<Candidate> CandidatesFor(const Complaint& complaint, const Predictor
         });
     if (!known) all.push_back({measurement, std::move(text), std::move(command)});
   };
-  if (Crosses(plan)) {
+  if (CrossesNodes(plan)) {
     add(Measurement::Rate({}, 1), "the rate of one connection between two nodes",
         "iperf3 -c HOST --json");
     add(Measurement::Rate({}, kMoreConnections),
@@ -183,10 +177,7 @@ std::vector<Candidate> CandidatesFor(const Complaint& complaint, const Predictor
   }
   if (plan.nodes() > 1 && DevicesOnFullestNode(plan.placement) > 1 && !UsesServers(plan.strategy) &&
       plan.servers == 0) {
-    Plan node = WithPlacement(plan, {DevicesOnFullestNode(plan.placement)});
-    node.hosts.clear();
-    node.backup_workers = 0;
-    add(step(node), "a step of one node", "the same training on one node");
+    add(step(OneNodeOf(plan)), "a step of one node", "the same training on one node");
   }
   if (UsesServers(plan.strategy)) {
     Plan more = plan;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "data/plan/check.h"
 #include "data/plan/limits.h"
 #include "model/exchange/parameter_server_limits.h"
 #include "model/step/belief.h"
@@ -15,7 +16,6 @@
 namespace stepcast {
 namespace {
 
-constexpr DataRate<> kSlowestTried = MegabitsPerSecond(0.001);
 constexpr double kShortestTrip = 1e-6;
 constexpr double kLongestTrip = 100;
 constexpr double kLeastLossTried = 1e-9;
@@ -35,19 +35,13 @@ class Asked {
     return rate / RatesAlone(predictor_, plan, OneWorkerOf(plan)).Of(plan);
   }
 
-  Plan WithRate(double bytes_per_s) const {
-    Plan plan = plan_;
-    plan.link.bandwidth = BytesPerSecond(bytes_per_s);
-    // Servers have the workers' links unless the plan states theirs, which then grow alike.
-    if (plan.server_link.bandwidth) plan.server_link.bandwidth = plan.link.bandwidth;
-    return plan;
-  }
-
   WhatReaches Reach(double utilisation) const {
     WhatReaches answer;
     answer.utilisation = utilisation;
     const auto does = [&](const Plan& plan) { return Utilisation(plan) >= utilisation; };
-    const auto with_rate = [&](double rate) { return does(WithRate(rate)); };
+    const auto with_rate = [&](double rate) {
+      return does(WithLinks(plan_, BytesPerSecond(rate)));
+    };
     const auto with_trip = [&](double trip) {
       Plan plan = plan_;
       plan.link.rtt = Seconds(trip);
@@ -68,12 +62,12 @@ class Asked {
       return predictor_.Memory(plan).verdict != MemoryVerdict::kOutOfMemory && does(plan);
     };
     const auto with_workers = [&](int workers) { return does(On(workers)); };
-    if (Crosses()) {
+    if (CrossesNodes(plan_)) {
       const double fastest = kFastestPayoff.si();
       if (with_rate(fastest)) {
-        answer.bandwidth = BytesPerSecond(with_rate(kSlowestTried.si())
-                                              ? kSlowestTried.si()
-                                              : Bisect(kSlowestTried.si(), fastest, with_rate));
+        const double slowest = kSlowestPayoff.si();
+        answer.bandwidth =
+            BytesPerSecond(with_rate(slowest) ? slowest : Bisect(slowest, fastest, with_rate));
       }
       if (with_trip(kShortestTrip) && !with_trip(kLongestTrip)) {
         answer.rtt = Seconds(Bisect(kLongestTrip, kShortestTrip, with_trip));
@@ -98,8 +92,6 @@ class Asked {
     }
     return answer;
   }
-
-  bool Crosses() const { return plan_.nodes() > 1 || UsesServers(plan_.strategy); }
 
  private:
   Plan On(int workers) const {
@@ -144,12 +136,12 @@ InverseAnswers AnswerInverseQuestions(const Predictor& predictor, const Plan& pl
   if (!exchanges || predictor.workload().communication_only) return answers;
   const Asked asked(predictor, plan, devices_per_node, most_workers);
   answers.utilisation = asked.Utilisation(plan);
-  if (asked.Crosses()) {
+  if (CrossesNodes(plan)) {
     const Belief& belief = predictor.belief();
     const double believed = std::exp(belief.log_value(belief.SlowestLink(plan.hosts)));
-    const double rate = plan.link.bandwidth ? plan.link.bandwidth->si() : believed;
+    const DataRate<> rate = plan.link.bandwidth.value_or(BytesPerSecond(believed));
     answers.twice_the_link =
-        asked.Utilisation(asked.WithRate(2 * rate)) / asked.Utilisation(asked.WithRate(rate));
+        asked.Utilisation(WithLinks(plan, rate * 2.0)) / asked.Utilisation(WithLinks(plan, rate));
   }
   for (const double utilisation : kUtilisationsAsked) {
     answers.reaches.push_back(asked.Reach(utilisation));

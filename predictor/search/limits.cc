@@ -275,13 +275,12 @@ class Search {
   void CompressionPays(Plan plan) {
     plan.input_rate = std::nullopt;
     const auto is_longer = [&](double bytes_per_s) {
-      plan.link.bandwidth = BytesPerSecond(bytes_per_s);
-      if (plan_.server_link.bandwidth) plan.server_link.bandwidth = plan.link.bandwidth;
-      Plan whole = plan;
+      const Plan compressed = WithLinks(plan, BytesPerSecond(bytes_per_s));
+      Plan whole = compressed;
       whole.compress = {};
-      return Step(whole).total() <= Step(plan).total();
+      return Step(whole).total() <= Step(compressed).total();
     };
-    const double slowest = MegabitsPerSecond(0.001).si();
+    const double slowest = kSlowestPayoff.si();
     const double fastest = kFastestPayoff.si();
     if (is_longer(slowest)) return;
     limits_.compression_pays_below =

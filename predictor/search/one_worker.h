@@ -1,4 +1,4 @@
-// One worker of a plan by itself, with nobody to exchange with: what the whole is held against.
+// One worker, or one node, of a plan by itself: what the whole is held against.
 #ifndef STEPCAST_PREDICTOR_SEARCH_ONE_WORKER_H_
 #define STEPCAST_PREDICTOR_SEARCH_ONE_WORKER_H_
 
@@ -10,12 +10,21 @@
 
 namespace stepcast {
 
-// At the plan's batch and accumulation, on a host that nobody names.
+// One worker with nobody to exchange with, at the plan's batch and accumulation, on a host that
+// nobody names.
 inline Plan OneWorkerOf(const Plan& plan) {
   Plan one = WithStrategy(plan, Strategy::kNone);
   one.placement = {1};
   one.hosts.clear();
   return one;
+}
+
+// The fullest node of a plan by itself, on a host that nobody names.
+inline Plan OneNodeOf(const Plan& plan) {
+  Plan node = WithPlacement(plan, {DevicesOnFullestNode(plan.placement)});
+  node.hosts.clear();
+  node.backup_workers = 0;
+  return node;
 }
 
 // What workers of a plan do by themselves, each at full speed with the samples that it takes in the
@@ -32,7 +41,7 @@ class RatesAlone {
   }
 
   SampleRate<> of_one() const { return rate_; }
-  // Of as many workers as `plan` has, which may be the same on other nodes.
+  // The rate of as many workers as `plan` has, which may be the same on other nodes.
   SampleRate<> Of(const Plan& plan) const {
     if (!plan.slow_local_batch) return rate_ * static_cast<double>(plan.workers());
     const int slow = plan.slow_workers();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/plan/check.h"
 #include "data/plan/limits.h"
 #include "predictor/report/terminal.h"
 #include "predictor/search/batch_grid.h"
@@ -12,26 +13,24 @@
 
 namespace stepcast {
 
+Plan WithLinks(Plan plan, DataRate<> rate) {
+  plan.link.bandwidth = rate;
+  if (plan.server_link.bandwidth) plan.server_link.bandwidth = rate;
+  return plan;
+}
+
 Payoff FindPayoff(const Predictor& predictor, const Plan& plan, SampleRate<> wanted,
                   double most_global_batch) {
   Payoff payoff;
   if (plan.workers() < 2 && plan.servers == 0) return payoff;
-  const auto pays = [&](const Plan& tried) {
-    return predictor.Predict(tried).throughput >= wanted;
-  };
-  Plan tried = plan;
   const auto with_rate = [&](double bytes_per_s) {
-    tried.link.bandwidth = BytesPerSecond(bytes_per_s);
-    // Servers have the workers' links unless the plan states theirs, which then grow alike.
-    if (plan.server_link.bandwidth) tried.server_link.bandwidth = tried.link.bandwidth;
-    return pays(tried);
+    return predictor.Predict(WithLinks(plan, BytesPerSecond(bytes_per_s))).throughput >= wanted;
   };
   const double fastest = kFastestPayoff.si();
-  const bool crosses_nodes = plan.nodes() > 1 || UsesServers(plan.strategy);
-  if (crosses_nodes && with_rate(fastest)) {
-    payoff.bandwidth = BytesPerSecond(Bisect(MegabitsPerSecond(0.001).si(), fastest, with_rate));
+  if (CrossesNodes(plan) && with_rate(fastest)) {
+    payoff.bandwidth = BytesPerSecond(Bisect(kSlowestPayoff.si(), fastest, with_rate));
   }
-  tried = plan;
+  Plan tried = plan;
   const double by_batch = most_global_batch / (plan.global_batch() / plan.accumulation_steps);
   const int most = static_cast<int>(std::clamp(by_batch, 1.0, 1.0 * kMostTriedAccumulation));
   const auto with_interval = [&](int a) {

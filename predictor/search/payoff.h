@@ -17,9 +17,14 @@ struct Payoff {
 };
 inline constexpr DataRate<> kFastestPayoff = GigabitsPerSecond(1e4);
 
+inline constexpr DataRate<> kSlowestPayoff = MegabitsPerSecond(0.001);
+
+// The plan on links of that rate. Servers have the workers' links unless the plan states theirs,
+// which then change alike.
+Plan WithLinks(Plan plan, DataRate<> rate);
+
 // What makes `plan` reach `wanted`. Both searches bisect: more of either is never slower.
-// `most_global_batch` bounds the accumulation; it may be
-// infinite.
+// `most_global_batch` bounds the accumulation; it may be infinite.
 Payoff FindPayoff(const Predictor& predictor, const Plan& plan, SampleRate<> wanted,
                   double most_global_batch);
 
