@@ -303,11 +303,8 @@ class Way {
 
   // What would be found out after minutes of measuring.
   void RequireReadable() const {
-    const auto number = [&](const char* option, int low, int high) {
-      if (args_.Has(option)) ParseInteger(args_.Text(option), OptionPlace(option), low, high);
-    };
-    number("count", 1, kMostWanted);
-    number("steps", static_cast<int>(kLeastSteps), kMostSteps);
+    ReadInteger(args_, "count", 1, kMostWanted, 1);
+    ReadInteger(args_, "steps", static_cast<int>(kLeastSteps), kMostSteps, kMostSteps);
     for (const char* option : {"time", "budget"}) {
       if (args_.Has(option)) ParseDuration(args_.Text(option), OptionPlace(option));
     }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "data/io/compute_profile_file.h"
 #include "data/io/import_adaptdl.h"
@@ -62,6 +63,10 @@ void AllowOnly(const Arguments& args, const std::string& kind,
     const std::string name = option->long_name();
     if (name != "output" && name != "json" && allowed.count(name) == 0) Refuse(args, kind, name);
   }
+}
+
+std::string FileName(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
 }
 
 void RequireOne(const std::vector<std::string>& files, const std::string& kind) {

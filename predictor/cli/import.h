@@ -24,6 +24,9 @@ void AllowOnly(const Arguments& args, const std::string& kind,
                const std::set<std::string>& allowed);
 void RequireOne(const std::vector<std::string>& files, const std::string& kind);
 
+// The name of a file without its folder.
+std::string FileName(const std::string& path);
+
 // Writes the text, and says what it is: as JSON, or in a sentence. Throws InputError for more bytes
 // than a reader of such files takes.
 int Deliver(const Arguments& args, const std::string& text, std::size_t most_bytes,

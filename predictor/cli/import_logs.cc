@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -35,10 +34,6 @@ constexpr const char* kLogOptions[] = {"pattern", "tells",           "warm-up", 
                                        "counts",  "steps-per-epoch", "samples-of", "at-least"};
 
 // ---- What all of them say.
-
-std::string FileName(const std::string& path) {
-  return std::filesystem::path(path).filename().string();
-}
 
 Json UnknownJson(const UnknownLines& unknown) {
   Json first = Json::array();

@@ -1,10 +1,8 @@
 #include "predictor/cli/import_ranks.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include "data/io/text_file.h"
 #include "data/kineto/import_ranks.h"
 #include "data/plan/check.h"
+#include "data/record/host_texts.h"
 #include "data/values/placement.h"
 #include "predictor/cli/import.h"
 #include "predictor/cli/import_logs.h"
@@ -23,9 +22,6 @@ constexpr std::size_t kShownRanks = 32;
 constexpr std::size_t kShownClasses = 16;
 constexpr std::size_t kShownRemarks = 5;
 
-std::string NameOfFile(const std::string& path) {
-  return std::filesystem::path(path).filename().string();
-}
 std::string Lasting(double seconds) { return FormatDuration(Seconds(seconds)); }
 
 // "1 rank", "2 ranks".
@@ -48,10 +44,7 @@ std::string RangesText(const std::vector<std::int64_t>& sorted) {
                                 : std::to_string(sorted[i]));
     i = end;
   }
-  if (parts.size() < 2) return parts.empty() ? "" : parts.front();
-  const std::string last = parts.back();
-  parts.pop_back();
-  return fmt::format("{} and {}", fmt::join(parts, ", "), last);
+  return ListedNames(parts);
 }
 
 // ---- As text.
@@ -78,9 +71,9 @@ std::string RanksTable(const TrainingRanks& training, const Style& style) {
     const RankOfTraining& r = training.ranks[i];
     const bool compared = r.compared > 0;
     table.AddRow(
-        {std::to_string(r.rank), NameOfFile(r.path), Lasting(r.mean.step),
-         Lasting(r.mean.computing), Lasting(r.mean.communication), Lasting(r.mean.exposed),
-         Lasting(r.mean.hidden), Lasting(r.mean.idle), compared ? Lasting(r.mean.waits) : "-",
+        {std::to_string(r.rank), FileName(r.path), Lasting(r.mean.step), Lasting(r.mean.computing),
+         Lasting(r.mean.communication), Lasting(r.mean.exposed), Lasting(r.mean.hidden),
+         Lasting(r.mean.idle), compared ? Lasting(r.mean.waits) : "-",
          compared ? Lasting(r.mean.waited_for) : "-",
          compared ? fmt::format("{} of {}", FormatCount(r.came_last), FormatCount(r.compared))
                   : "-"});

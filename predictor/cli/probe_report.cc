@@ -40,7 +40,6 @@ std::string LossText(const network::LossCount& loss) {
   if (loss.segments == 0) return "-";
   return fmt::format("{} of {}", loss.lost, FormatCount(loss.segments));
 }
-Json OptionalJson(const std::optional<double>& value) { return NumberJson(value); }
 
 std::string FactOf(const NetworkHost& host, const std::string& name) {
   const auto found = host.facts.find(name);
@@ -272,14 +271,14 @@ Json NetworkJson(const NetworkProfile& profile, const NetworkSummary& summary) {
     hosts.push_back({{"name", profile.hosts[i].name},
                      {"address", profile.hosts[i].address},
                      {"facts", profile.hosts[i].facts},
-                     {"sends_bytes_per_s", OptionalJson(link.sends)},
-                     {"receives_bytes_per_s", OptionalJson(link.receives)},
-                     {"one_flow_bytes_per_s", OptionalJson(link.one_flow)},
-                     {"both_ways_bytes_per_s", OptionalJson(link.both_ways)},
-                     {"to_two_bytes_per_s", OptionalJson(link.to_two)},
-                     {"from_all_bytes_per_s", OptionalJson(link.incast)},
-                     {"rtt_s", OptionalJson(link.rtt_s)},
-                     {"loss_rate", OptionalJson(link.loss.share())},
+                     {"sends_bytes_per_s", NumberJson(link.sends)},
+                     {"receives_bytes_per_s", NumberJson(link.receives)},
+                     {"one_flow_bytes_per_s", NumberJson(link.one_flow)},
+                     {"both_ways_bytes_per_s", NumberJson(link.both_ways)},
+                     {"to_two_bytes_per_s", NumberJson(link.to_two)},
+                     {"from_all_bytes_per_s", NumberJson(link.incast)},
+                     {"rtt_s", NumberJson(link.rtt_s)},
+                     {"loss_rate", NumberJson(link.loss.share())},
                      {"segments", link.loss.segments},
                      {"lost", link.loss.lost}});
   }
@@ -299,11 +298,11 @@ Json NetworkJson(const NetworkProfile& profile, const NetworkSummary& summary) {
           {"problem", TextJson(profile.problem)},
           {"planned", profile.planned},
           {"measured", measured},
-          {"bandwidth_bytes_per_s", OptionalJson(summary.bandwidth)},
-          {"flow_cap_bytes_per_s", OptionalJson(summary.flow_cap)},
+          {"bandwidth_bytes_per_s", NumberJson(summary.bandwidth)},
+          {"flow_cap_bytes_per_s", NumberJson(summary.flow_cap)},
           {"loss_limited", summary.loss_limited},
-          {"rtt_s", OptionalJson(summary.rtt_s)},
-          {"loss_rate", OptionalJson(summary.loss.share())},
+          {"rtt_s", NumberJson(summary.rtt_s)},
+          {"loss_rate", NumberJson(summary.loss.share())},
           {"hosts", hosts},
           {"findings", findings}};
 }
