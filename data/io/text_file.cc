@@ -5,14 +5,27 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <string_view>
 #include <system_error>
 
-#include "data/record/input_error.h"
 #include "data/values/utf8.h"
 
 namespace stepcast {
+
+InputError IsFolder(const std::string& path) {
+  return {{path, 0, ""}, "", "is a folder, not a file"};
+}
+
+InputError Unreadable(const std::string& path) {
+  return {{path, 0, ""}, "", std::string("cannot be read: ") + std::strerror(errno)};
+}
+
+std::ifstream OpenFile(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) throw IsFolder(path);
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw Unreadable(path);
+  return in;
+}
 
 void CheckText(std::string_view text, const std::string& path) {
   int line = 1;
@@ -30,19 +43,13 @@ void CheckText(std::string_view text, const std::string& path) {
 }
 
 std::string ReadTextFile(const std::string& path, std::size_t most_bytes) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    throw InputError({path, 0, ""}, "", "is a folder, not a file");
-  }
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    throw InputError({path, 0, ""}, "", std::string("cannot be read: ") + std::strerror(errno));
-  }
+  std::ifstream in = OpenFile(path);
   const auto fail_too_large = [&] {
     throw InputError({path, 0, ""}, "", "is too large",
                      "at most " + std::to_string(most_bytes >> 20) + " MiB");
   };
   // A pipe has no size: it is counted as it is read.
+  std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (!error && size > most_bytes) fail_too_large();
   std::string text;

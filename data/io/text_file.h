@@ -1,12 +1,22 @@
-// Files of text, read and written whole.
+// Files of text, read and written whole, and how any file is opened.
 #ifndef STEPCAST_DATA_IO_TEXT_FILE_H_
 #define STEPCAST_DATA_IO_TEXT_FILE_H_
 
 #include <cstddef>
+#include <fstream>
 #include <string>
 #include <string_view>
 
+#include "data/record/input_error.h"
+
 namespace stepcast {
+
+// A file that is a folder, or that cannot be read, as errno says.
+InputError IsFolder(const std::string& path);
+InputError Unreadable(const std::string& path);
+
+// The bytes of a file. Throws InputError where there is none.
+std::ifstream OpenFile(const std::string& path);
 
 // Throws InputError where `text`, which `path` names, is no UTF-8 or has a NUL byte (naming the
 // line).

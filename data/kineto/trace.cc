@@ -3,7 +3,6 @@
 #include <rapidjson/reader.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -17,6 +16,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "data/io/text_file.h"
 #include "data/record/input_error.h"
 #include "data/values/size_limits.h"
 #include "data/values/utf8.h"
@@ -39,13 +39,9 @@ class FileBytes {
 
   explicit FileBytes(const std::string& path) : path_(path) {
     std::error_code error;
-    if (std::filesystem::is_directory(path, error)) {
-      throw InputError({path, 0, ""}, "", "is a folder, not a file");
-    }
+    if (std::filesystem::is_directory(path, error)) throw IsFolder(path);
     file_.reset(std::fopen(path.c_str(), "rb"));
-    if (!file_) {
-      throw InputError({path, 0, ""}, "", std::string("cannot be read: ") + std::strerror(errno));
-    }
+    if (!file_) throw Unreadable(path);
     Fill();
     const std::string_view head(at_, static_cast<std::size_t>(end_ - at_));
     if (head.starts_with("\x1f\x8b")) {

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <string_view>
 
+#include "data/io/text_file.h"
 #include "data/logs/log_lines.h"
 #include "data/logs/step_log.h"
 #include "data/record/input_error.h"
@@ -66,14 +64,7 @@ constexpr Known kKnown[] = {
 
 std::string HeadOf(const std::string& path) {
   constexpr std::size_t kLooked = std::size_t{1} << 20;
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    throw InputError({path, 0, ""}, "", "is a folder, not a file");
-  }
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    throw InputError({path, 0, ""}, "", std::string("cannot be read: ") + std::strerror(errno));
-  }
+  std::ifstream in = OpenFile(path);
   std::string head(kLooked, '\0');
   in.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(in.gcount()));

@@ -6,19 +6,14 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
-#include "data/record/input_error.h"
+#include "data/io/text_file.h"
 
 namespace stepcast {
 namespace {
 
 constexpr std::size_t kPiece = 1U << 16U;
-
-InputError Unreadable(const std::string& path) {
-  return {{path, 0, ""}, "", std::string("cannot be read: ") + std::strerror(errno)};
-}
 
 }  // namespace
 
@@ -30,7 +25,7 @@ LogFollower::LogFollower(std::string path, std::function<void(const LogLine&)> t
   if (descriptor_ < 0 || fstat(descriptor_, &facts) != 0) throw Unreadable(path_);
   if (S_ISDIR(facts.st_mode)) {
     close(descriptor_);
-    throw InputError({path_, 0, ""}, "", "is a folder, not a file");
+    throw IsFolder(path_);
   }
   // Standard input that is a file is read to its end: nobody knows its name.
   is_file_ = S_ISREG(facts.st_mode) && path_ != "-";

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <utility>
 
+#include "data/io/text_file.h"
 #include "data/record/input_error.h"
 #include "data/values/names.h"
 #include "data/values/size_limits.h"
@@ -155,14 +154,7 @@ void LogLineCutter::BeginAnew() {
 }
 
 void ForEachLogLine(const std::string& path, const std::function<void(const LogLine&)>& take) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    throw InputError({path, 0, ""}, "", "is a folder, not a file");
-  }
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    throw InputError({path, 0, ""}, "", std::string("cannot be read: ") + std::strerror(errno));
-  }
+  std::ifstream in = OpenFile(path);
   LogLineCutter lines(take);
   std::vector<char> buffer(1U << 18U);
   while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0) {

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 
+#include "data/io/text_file.h"
 #include "data/record/input_error.h"
 
 namespace stepcast::pcap {
@@ -29,9 +29,7 @@ InputError PacketError(const std::string& path, std::int64_t number, const std::
 
 Handle Open(const std::string& path) {
   FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) {
-    throw InputError({path, 0, ""}, "", std::string("cannot be read: ") + std::strerror(errno));
-  }
+  if (file == nullptr) throw Unreadable(path);
   std::array<char, PCAP_ERRBUF_SIZE> problem{};
   pcap_t* capture =
       pcap_fopen_offline_with_tstamp_precision(file, PCAP_TSTAMP_PRECISION_NANO, problem.data());
