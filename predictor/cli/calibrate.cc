@@ -214,7 +214,7 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
   args.RequireOtherFile("output", {"runs", "workload-file", "profile"});
   const Fit fit = MakeFit(args);
   const CalibrationOutcome& outcome = fit.outcome;
-  const std::string output = args.Has("output") ? args.Text("output") : "";
+  const std::string output = args.TextOr("output", "");
   if (outcome.IsUsable() && !output.empty()) {
     const std::string text = FormatCluster(outcome.cluster);
     if (text.size() > kMostYamlBytes) {

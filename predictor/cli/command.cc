@@ -239,8 +239,7 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload, bool 
     throw InputError(OptionPlace("cluster"), "", "is required, or --device, or --profile",
                      "a cluster file, or one of stepcast machines");
   }
-  const std::string device =
-      arguments.Has("device") ? arguments.Text("device") : target.cluster.device;
+  const std::string device = arguments.TextOr("device", target.cluster.device);
   target.facts = target.library.LookUpDevice(device, target.cluster);
   target.device = target.facts ? target.facts->name : device;
   target.workload = target.library.LoadWorkload(

@@ -88,6 +88,10 @@ class Arguments {
 
   bool Has(const std::string& name) const { return values_.count(name) > 0; }
   std::string Text(const std::string& name) const { return values_[name].as<std::string>(); }
+  // The text, or `otherwise` where the option is not given.
+  std::string TextOr(const std::string& name, const std::string& otherwise) const {
+    return Has(name) ? Text(name) : otherwise;
+  }
   // The texts of a repeatable option; empty when it was not given.
   std::vector<std::string> Texts(const std::string& name) const;
   // The text, or an InputError that says the option is required.

@@ -333,7 +333,7 @@ int RunCompletion(const std::vector<std::string>& arguments) {
               "  stepcast completion fish > ~/.config/fish/completions/stepcast.fish\n");
     return kDone;
   }
-  const std::string shell = args.Has("shell") ? args.Text("shell") : "";
+  const std::string shell = args.TextOr("shell", "");
   const auto found = FindName(shell, kShells);
   if (!found) {
     throw InputError({"", 0, "SHELL"}, shell, shell.empty() ? "is required" : "is not known",

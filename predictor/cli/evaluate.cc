@@ -40,7 +40,7 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
     return kDone;
   }
   args.RequireOtherFile("report", {"cluster", "runs", "workload-file"});
-  const std::string group_by = args.Has("group-by") ? args.Text("group-by") : "";
+  const std::string group_by = args.TextOr("group-by", "");
   const std::vector<std::string> known = GroupingNames();
   if (!group_by.empty() && std::find(known.begin(), known.end(), group_by) == known.end()) {
     throw InputError(OptionPlace("group-by"), group_by, "is not a grouping", JoinNames(known));

@@ -182,7 +182,7 @@ class Way {
         compute_(ReadChoice(args, "backend", kBackends, Compute::kCuda)),
         measures_compute_(compute_ != Compute::kNone && !args.Has("profile")),
         output_(args.Required("output")),
-        folder_(args.Has("folder") ? args.Text("folder") : "fresh") {
+        folder_(args.TextOr("folder", "fresh")) {
     if (args.Has("backend") && args.Has("profile")) {
       throw InputError(OptionPlace("backend"), args.Text("backend"),
                        "has no meaning beside --profile", "one of the two");

@@ -105,8 +105,8 @@ int ImportTraces(const Arguments& args, const std::vector<std::string>& files) {
   AllowOnly(args, "adaptdl", {"device", "workload"});
   std::vector<Run> runs;
   for (const std::string& path : files) {
-    std::vector<Run> more = ImportAdaptdl(path, args.Has("workload") ? args.Text("workload") : "",
-                                          args.Has("device") ? args.Text("device") : "t4");
+    std::vector<Run> more =
+        ImportAdaptdl(path, args.TextOr("workload", ""), args.TextOr("device", "t4"));
     runs.insert(runs.end(), std::make_move_iterator(more.begin()),
                 std::make_move_iterator(more.end()));
   }

@@ -166,12 +166,11 @@ StateSpaceAxes ReadAxes(const Arguments& args) {
                        "a workload whose file states them (stepcast import onnx writes such)");
     }
   }
-  for (const std::string& text : SplitList(args.Has("batch") ? args.Text("batch") : "1,8,32")) {
+  for (const std::string& text : SplitList(args.TextOr("batch", "1,8,32"))) {
     axes.batches.push_back(ParseInteger(text, OptionPlace("batch"), 1, kMostMeasuredBatch));
     RequireOnce(axes.batches, "batch", text);
   }
-  for (const std::string& text :
-       SplitList(args.Has("precision") ? args.Text("precision") : "fp32")) {
+  for (const std::string& text : SplitList(args.TextOr("precision", "fp32"))) {
     axes.precisions.push_back(ParseChoice<Precision>(
         text, "precision", std::span(kPrecisionNames).first(kMeasuredPrecisionCount)));
     RequireOnce(axes.precisions, "precision", text);
@@ -275,7 +274,7 @@ int Measure(const Arguments& args, const StateSpaceAxes& axes, const CampaignOpt
   now.settings = backend->Settings();
   now.version = STEPCAST_VERSION;
   now.started = TimeNow();
-  const std::string path = args.Has("output") ? args.Text("output") : FileNameOf(now.device.name);
+  const std::string path = args.TextOr("output", FileNameOf(now.device.name));
   Journal journal(path, now);
   if (journal.was_torn()) {
     Tell(fmt::format("the last line of {} was torn and has been cut off", path));
@@ -319,7 +318,7 @@ int RunMicrobench(const std::vector<std::string>& arguments) {
               kMicrobenchExamples);
     return kDone;
   }
-  const std::string name = args.Has("backend") ? args.Text("backend") : kBackendNames[0];
+  const std::string name = args.TextOr("backend", kBackendNames[0]);
   ParseChoice<int>(name, "backend", kBackendNames);
   const bool ceilings = args.Has("ceilings");
   const auto refuse = [&](const std::vector<const char*>& others, const std::string& with) {

@@ -165,7 +165,7 @@ int Join(const network::AgentOptions& options) {
 }
 
 int Lead(const Arguments& args, const Place& place, network::ProbeOptions options) {
-  const std::string path = args.Has("output") ? args.Text("output") : "network.json";
+  const std::string path = args.TextOr("output", "network.json");
   options.master = network::Resolve(place.master, place.port).front();
   NetworkProfile profile;
   profile.version = STEPCAST_VERSION;

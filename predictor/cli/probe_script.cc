@@ -1,12 +1,10 @@
 #include "predictor/cli/probe_script.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <optional>
 
@@ -94,6 +92,13 @@ Result Judge(const WantedRun& wanted, const script::Training& training, int step
   return result;
 }
 
+// The variable of the environment that tells a training its value of a column.
+std::string VariableFor(const std::string& column) {
+  std::string variable = "STEPCAST_" + column;
+  for (char& c : variable) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return variable;
+}
+
 double SecondsOf(const Arguments& args, const char* option, double otherwise) {
   constexpr double kLongest = 30 * 86400;
   if (!args.Has(option)) return otherwise;
@@ -138,14 +143,12 @@ int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {
   }
   std::vector<std::string> flags;
   for (const std::string& column : script::UntoldColumns(wanted, command)) {
-    std::string variable = "STEPCAST_" + column;
-    for (char& c : variable) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     flags.push_back(fmt::format(
         "runs that differ in {0} have the very same command: unless it reads {1}, they are one run "
         "measured twice; {{{0}}} in the command stands for the value",
-        column, variable));
+        column, VariableFor(column)));
   }
-  const std::string path = args.Has("output") ? args.Text("output") : "runs.csv";
+  const std::string path = args.TextOr("output", "runs.csv");
   RunsFile file(path, wanted);
   StopInOrder();
 
@@ -173,9 +176,7 @@ int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {
     }
     options.variables.clear();
     for (const auto& [name, value] : values) {
-      std::string variable = "STEPCAST_" + name;
-      for (char& c : variable) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-      options.variables[variable] = value;
+      options.variables[VariableFor(name)] = value;
     }
     options.steps_file = steps.path();
     options.variables["STEPCAST_STEPS"] = steps.path();
@@ -185,15 +186,15 @@ int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {
                 fmt::format("{} of {}: {}: {} of {} steps", results.size() + 1, wanted.runs.size(),
                             DescribePlan(run.run.plan), seen, options.warm_up + options.steps));
     };
-    const std::time_t now = std::time(nullptr);
+    const std::string began = TimeNow();
     const script::Training training = script::RunTraining(options);
     results.push_back(Judge(run, training, options.steps, pattern.has_value()));
     Result& result = results.back();
     if (result.outcome != Outcome::kMeasured && !result.timed.bound_s) continue;
     const std::string ran = fmt::format("{}", fmt::join(options.command, " "));
     result.timed.source =
-        fmt::format("stepcast {} probe script, {:%Y-%m-%dT%H:%M:%SZ}, {} steps behind {}: {}",
-                    STEPCAST_VERSION, fmt::gmtime(now), result.timed.step_s.size(), options.warm_up,
+        fmt::format("stepcast {} probe script, {}, {} steps behind {}: {}", STEPCAST_VERSION, began,
+                    result.timed.step_s.size(), options.warm_up,
                     IsUtf8(ran) ? ran : "a command that is no UTF-8 text");
     try {
       file.Append(result);

@@ -154,8 +154,8 @@ network::MeetingOptions ReadMeeting(const Arguments& args, const Place& place) {
   options.join_s = ReadSeconds(args, "wait", options.join_s, 0.1, 86400);
   options.hosts = place.of;
   options.names = place.hosts;
-  options.name = args.Has("name") ? args.Text("name") : network::HostName();
-  options.bind = args.Has("bind") ? args.Text("bind") : "";
+  options.name = args.TextOr("name", network::HostName());
+  options.bind = args.TextOr("bind", "");
   try {
     if (args.Has("bind")) network::LocalAddress(options.bind);
   } catch (const network::NetworkError& e) {

@@ -1,13 +1,11 @@
 #include "predictor/cli/probe_steps.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -275,7 +273,7 @@ int Measure(const Arguments& args,
     runs.back().training.warm_up = warm_up;
     runs.back().training.limit_s = run_limit;
   }
-  const std::string path = args.Has("output") ? args.Text("output") : file_name;
+  const std::string path = args.TextOr("output", file_name);
   RunsFile file(path, wanted);
   const auto expected_s = [&](const PreparedRun& run) {
     if (file.Has(*run.wanted)) return 0.0;
@@ -348,7 +346,7 @@ int Measure(const Arguments& args,
         left_s -= expected_s(run);
         continue;
       }
-      const std::time_t now = std::time(nullptr);
+      const std::string began = TimeNow();
       TrainingTimes times = session->Measure(run.training, *cast, show);
       left_s -= expected_s(run);
       results.push_back(Judge(*run.wanted, times, timed_steps));
@@ -363,9 +361,9 @@ int Measure(const Arguments& args,
       };
       Detail detail{&run, std::move(times), names(cast->workers), names(cast->servers)};
       result.timed.source = fmt::format(
-          "stepcast {} probe steps, {:%Y-%m-%dT%H:%M:%SZ}, {} steps behind {} of {} on {}; "
+          "stepcast {} probe steps, {}, {} steps behind {} of {} on {}; "
           "compute waited for: {:.6g} s forward, {:.6g} s backward{}",
-          STEPCAST_VERSION, fmt::gmtime(now), result.timed.step_s.size(), warm_up,
+          STEPCAST_VERSION, began, result.timed.step_s.size(), warm_up,
           run.training.servers
               ? fmt::format("gRPC's servers on {}, workers", fmt::join(detail.server_hosts, "+"))
               : WhatExchanges(run.training.library),
@@ -434,18 +432,11 @@ constexpr double kLargestMessage = 256.0 * 1024 * 1024;
 constexpr double kNextMessage = 4;
 
 steps::Library ReadLibrary(const Arguments& args) {
-  if (!args.Has("library")) return steps::Library::kGloo;
-  const std::string name = args.Text("library");
-  const auto found = FindName(name, steps::kLibraryNames);
-  if (!found) {
-    throw InputError(OptionPlace("library"), name,
-                     "is not one of them" + DidYouMean(name, steps::kLibraryNames),
-                     JoinNames(steps::kLibraryNames));
-  }
-  const auto library = static_cast<steps::Library>(*found);
+  const auto library = ReadChoice(args, "library", steps::kLibraryNames, steps::Library::kGloo);
   // A worker is its host's rank, and hears of the others by what the launcher has told its host.
   if (library == steps::Library::kMpi && !VariableOf("PMIX_RANK") && !VariableOf("PMI_RANK")) {
-    throw InputError(OptionPlace("library"), name, "needs hosts that an MPI launcher has started",
+    throw InputError(OptionPlace("library"), args.Text("library"),
+                     "needs hosts that an MPI launcher has started",
                      "mpirun --map-by node -x STEPCAST_PROBE_TOKEN stepcast probe collectives "
                      "--library mpi --master HOST ..., or the same behind srun --mpi=pmix");
   }
