@@ -179,7 +179,7 @@ int DeliverLink(const Arguments& args, const std::vector<LinkFile>& files) {
 
 // Smaller messages show what starts a call, which the exchange of a training hardly has.
 constexpr double kLeastMessageBytes = 4096;
-// Of a plan without --bucket.
+// The bucket of a plan without --bucket.
 constexpr double kUsualBucketBytes = 25.0 * 1024 * 1024;
 
 struct CollectiveTarget {
@@ -574,43 +574,49 @@ int ImportCollectives(const Arguments& args, const std::string& kind,
                  fmt::format("{} runs", FormatCount(runs.size())), json);
 }
 
-int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
-  for (const char* option : {"dim", "steps", "address", "filter", "flows", "profile", "at-least"}) {
-    Refuse(args, "steps", option);
-  }
-  RefuseTrainingOptions(args, "steps");
-  const StepLogOptions options = ReadStepLogOptions(args);
-  const StepChoice choice = ReadStepChoice(args);
-  RequireOne(files, "steps");
-  const std::string& path = files.front();
-  const StepLog log = ReadStepLog(path, options);
-  const LoggedSteps steps = ChooseSteps(log, choice, path);
-  RefuseUnread(args, steps.form);
+namespace {
 
-  Target target;
-  const bool writes = args.Has("output");
-  if (args.Has("workload") || writes) {
-    if (!args.Has("cluster")) args.Required("device");
-    target = ReadTarget(args, "", false);
-  } else if (args.Has("cluster")) {
-    target.cluster = target.library.LoadCluster(args.Text("cluster"));
-  }
-  Plan plan = ReadPlan(args, target);
-  if (plan.workers() == 1 && !args.Has("strategy")) plan.strategy = Strategy::kNone;
-  const double factor = StepsTimeFactor(args, steps.form, plan);
-  Run run;
+// What a log says of the steps of a training. Refers to what was read of it.
+struct LoggedRun {
+  const std::string& path;
+  const StepLog& log;
+  const LoggedSteps& steps;
+  int warm_up = 0;    // steps that are left out
+  double factor = 1;  // a step's time / a number of the log
+  Run run = {};
+  bool single = false;  // times of single steps, and enough of them for quantiles
+  int first = 0;        // of the lines with the numbers
+  int last = 0;
+  std::string tells = {};     // what the numbers are
+  std::string what = {};      // the same, with how many there are
+  std::string includes = {};  // what is part of them besides; empty for nothing
+  std::string assumed = {};   // of the workers; empty for nothing
+
+  Json ToJson() const;
+  // The step, and the ranks.
+  std::string Text(const Style& style) const;
+  // What to know of them.
+  std::string Notes(const Style& style) const;
+};
+
+// `logged` says what was read.
+LoggedRun TimeSteps(LoggedRun logged, const Arguments& args, const Plan& plan) {
+  const LoggedSteps& steps = logged.steps;
+  const double factor = logged.factor = StepsTimeFactor(args, steps.form, plan);
+  logged.assumed = AssumedOfWorkers(args, steps.form);
+  Run& run = logged.run;
   run.plan = plan;
   run.step_time = Seconds(steps.mean_s * factor);
-  const bool single = steps.form.span == LoggedSpan::kStep && !steps.may_be_means &&
-                      (plan.accumulation_steps == 1 || factor == 1) &&
-                      steps.step_s.size() >= kStepsOfASpread;
-  if (single) {
+  logged.single = steps.form.span == LoggedSpan::kStep && !steps.may_be_means &&
+                  (plan.accumulation_steps == 1 || factor == 1) &&
+                  steps.step_s.size() >= kStepsOfASpread;
+  if (logged.single) {
     run.spread.p50 = Seconds(Quantile(steps.step_s, 0.5) * factor);
     run.spread.p95 = Seconds(Quantile(steps.step_s, 0.95) * factor);
     run.spread.p99 = Seconds(Quantile(steps.step_s, 0.99) * factor);
   }
-  int first = 0;
-  int last = 0;
+  int& first = logged.first;
+  int& last = logged.last;
   for (std::size_t i = 0; i < steps.ranks.size(); ++i) {
     if (steps.slowest && i != *steps.slowest) continue;
     const StepSeries& series = steps.ranks[i];
@@ -619,27 +625,28 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
     }
     last = std::max(last, series.last_line);
   }
-  const std::string tells = steps.may_be_means ? "times of single steps, or means over several"
-                                               : SpanText(steps.form.span);
+  logged.tells = steps.may_be_means ? "times of single steps, or means over several"
+                                    : SpanText(steps.form.span);
   const bool is_one = steps.numbers == 1;
-  const std::string what = is_one && steps.form.span == LoggedSpan::kStep && !steps.may_be_means
-                               ? "the time of a single step"
-                               : fmt::format("{} {}{}", FormatCount(steps.numbers),
-                                             steps.form.span == LoggedSpan::kStep ? ""
-                                             : is_one                             ? "number, "
-                                                                                  : "numbers, ",
-                                             tells);
-  run.source = fmt::format("{} {} ({}): {} behind a warm-up of {} steps", FileName(path),
-                           LinesText(first, last), steps.form.name, what, options.warm_up);
-  const std::string includes =
-      steps.with_others > 0 ? "the validation of each epoch is part of it" : "";
-  if (!includes.empty()) run.source += "; " + includes;
+  logged.what = is_one && steps.form.span == LoggedSpan::kStep && !steps.may_be_means
+                    ? "the time of a single step"
+                    : fmt::format("{} {}{}", FormatCount(steps.numbers),
+                                  steps.form.span == LoggedSpan::kStep ? ""
+                                  : is_one                             ? "number, "
+                                                                       : "numbers, ",
+                                  logged.tells);
+  run.source = fmt::format("{} {} ({}): {} behind a warm-up of {} steps", FileName(logged.path),
+                           LinesText(first, last), steps.form.name, logged.what, logged.warm_up);
+  if (steps.with_others > 0) logged.includes = "the validation of each epoch is part of it";
+  if (!logged.includes.empty()) run.source += "; " + logged.includes;
   if (steps.slowest) {
     run.source += fmt::format("; of rank {}, the slowest of {}",
                               NameOfRank(steps.ranks[*steps.slowest]), steps.ranks.size());
   }
+  return logged;
+}
 
-  const std::string assumed = AssumedOfWorkers(args, steps.form);
+Json LoggedRun::ToJson() const {
   Json ranks = Json::array();
   for (const StepSeries& series : steps.ranks) {
     ranks.push_back(
@@ -656,54 +663,36 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
                         {"steps", bar.steps},
                         {"holds_another", bar.holds_another}});
   }
-  Json json = {{"file", path},
-               {"form", steps.form.name},
-               {"other_forms", steps.others},
-               {"tells", tells},
-               {"step_time_s", run.step_time.si()},
-               {"p50_s", OptionalJson(run.spread.p50, kSeconds)},
-               {"p95_s", OptionalJson(run.spread.p95, kSeconds)},
-               {"p99_s", OptionalJson(run.spread.p99, kSeconds)},
-               {"numbers", steps.numbers},
-               {"steps", CountJson(steps.steps)},
-               {"warm_up", steps.warm_up},
-               {"with_validation", steps.with_others},
-               {"by_rate", steps.by_rate},
-               {"begun_anew", steps.begun_anew},
-               {"validation_lines", log.validation},
-               {"lines_without_time", log.without_time},
-               {"assumed", TextJson(assumed)},
-               {"micro_steps", steps.micro_steps > 0 ? Json(steps.micro_steps) : Json(nullptr)},
-               {"bar", TextJson(steps.bar)},
-               {"bars_left_out", left_out},
-               {"other_bars", bars},
-               {"first_line", first},
-               {"last_line", last},
-               {"ranks", ranks},
-               {"slowest_rank",
-                steps.slowest ? Json(NameOfRank(steps.ranks[*steps.slowest])) : Json(nullptr)},
-               {"unknown", UnknownJson(log.unknown)}};
-  if (writes) {
-    RequireBatch(plan);
-    run.workload = target.workload.name;
-    run.device = target.device;
-    CheckPlan(plan);
-    CheckSpread(run);
-    if (!kStepTimes.Holds(run.step_time.si())) {
-      throw InputError({path, first, "step_time_s"}, fmt::format("{:.6g}", run.step_time.si()),
-                       "is out of range", kStepTimes.Text());
-    }
-    run.extra_columns = std::make_shared<const std::vector<std::string>>(1, "measured_steps");
-    run.extra = {fmt::format("{:.0f}", steps.steps)};
-    WriteTextFile(args.Text("output"), FormatRuns({run}));
-    json["output"] = args.Text("output");
-  }
-  if (args.Has("json")) {
-    PrintJson(json);
-    return kDone;
-  }
+  return {{"file", path},
+          {"form", steps.form.name},
+          {"other_forms", steps.others},
+          {"tells", tells},
+          {"step_time_s", run.step_time.si()},
+          {"p50_s", OptionalJson(run.spread.p50, kSeconds)},
+          {"p95_s", OptionalJson(run.spread.p95, kSeconds)},
+          {"p99_s", OptionalJson(run.spread.p99, kSeconds)},
+          {"numbers", steps.numbers},
+          {"steps", CountJson(steps.steps)},
+          {"warm_up", steps.warm_up},
+          {"with_validation", steps.with_others},
+          {"by_rate", steps.by_rate},
+          {"begun_anew", steps.begun_anew},
+          {"validation_lines", log.validation},
+          {"lines_without_time", log.without_time},
+          {"assumed", TextJson(assumed)},
+          {"micro_steps", steps.micro_steps > 0 ? Json(steps.micro_steps) : Json(nullptr)},
+          {"bar", TextJson(steps.bar)},
+          {"bars_left_out", left_out},
+          {"other_bars", bars},
+          {"first_line", first},
+          {"last_line", last},
+          {"ranks", ranks},
+          {"slowest_rank",
+           steps.slowest ? Json(NameOfRank(steps.ranks[*steps.slowest])) : Json(nullptr)},
+          {"unknown", UnknownJson(log.unknown)}};
+}
 
-  const Style style = DetectStyle();
+std::string LoggedRun::Text(const Style& style) const {
   std::string out = Heading(fmt::format("{}: {}", FileName(path), steps.form.name), style);
   out += fmt::format("  step       {}", FormatDuration(run.step_time));
   if (single) {
@@ -713,7 +702,7 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   }
   out += fmt::format("\n  from       {}, {}\n", what, LinesText(first, last));
   out += fmt::format("  left out   {} of the warm-up ({} steps), {} lines of validation\n",
-                     FormatCount(steps.warm_up), options.warm_up, FormatCount(log.validation));
+                     FormatCount(steps.warm_up), warm_up, FormatCount(log.validation));
   if (steps.ranks.size() > 1) {
     constexpr std::size_t kShown = 16;
     Table table({LeftColumn("rank"), "numbers", "step"});
@@ -727,6 +716,11 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
       out += fmt::format("  and {} ranks more: --json lists them\n", steps.ranks.size() - kShown);
     }
   }
+  return out;
+}
+
+std::string LoggedRun::Notes(const Style& style) const {
+  std::string out;
   const auto note = [&](const std::string& text) { out += NoteLine(text, style, TerminalWidth()); };
   const auto flag = [&](const std::string& text) { out += FlagLine(text, style, TerminalWidth()); };
   if (steps.slowest) {
@@ -740,9 +734,9 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
                      steps.with_others, steps.numbers));
   }
   if (!assumed.empty()) flag(assumed);
-  if (steps.micro_steps > 0 && steps.micro_steps != plan.accumulation_steps) {
+  if (steps.micro_steps > 0 && steps.micro_steps != run.plan.accumulation_steps) {
     flag(fmt::format("the log tells of {} micro-steps in a step, where --accumulation is {}",
-                     steps.micro_steps, plan.accumulation_steps));
+                     steps.micro_steps, run.plan.accumulation_steps));
   }
   if (steps.by_rate > 0) {
     flag(
@@ -779,20 +773,71 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
     note(fmt::format("bar \"{}\" is none of training: {} lines", title, lines));
   }
   out += UnknownNotes(path, log.unknown, style);
-  if (writes) {
-    note("runs: " + args.Text("output"));
-  } else {
-    note(fmt::format("why is it slow? stepcast diagnose ... --measured \"{:.6g} s\"",
-                     run.step_time.si()));
+  return out;
+}
+
+}  // namespace
+
+int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
+  for (const char* option : {"dim", "steps", "address", "filter", "flows", "profile", "at-least"}) {
+    Refuse(args, "steps", option);
   }
-  Print(out);
+  RefuseTrainingOptions(args, "steps");
+  const StepLogOptions options = ReadStepLogOptions(args);
+  const StepChoice choice = ReadStepChoice(args);
+  RequireOne(files, "steps");
+  const std::string& path = files.front();
+  const StepLog log = ReadStepLog(path, options);
+  const LoggedSteps steps = ChooseSteps(log, choice, path);
+  RefuseUnread(args, steps.form);
+
+  Target target;
+  const bool writes = args.Has("output");
+  if (args.Has("workload") || writes) {
+    if (!args.Has("cluster")) args.Required("device");
+    target = ReadTarget(args, "", false);
+  } else if (args.Has("cluster")) {
+    target.cluster = target.library.LoadCluster(args.Text("cluster"));
+  }
+  Plan plan = ReadPlan(args, target);
+  if (plan.workers() == 1 && !args.Has("strategy")) plan.strategy = Strategy::kNone;
+  LoggedRun logged = TimeSteps({path, log, steps, options.warm_up}, args, plan);
+  Run& run = logged.run;
+  Json json = logged.ToJson();
+  if (writes) {
+    RequireBatch(plan);
+    run.workload = target.workload.name;
+    run.device = target.device;
+    CheckPlan(plan);
+    CheckSpread(run);
+    if (!kStepTimes.Holds(run.step_time.si())) {
+      throw InputError({path, logged.first, "step_time_s"},
+                       fmt::format("{:.6g}", run.step_time.si()), "is out of range",
+                       kStepTimes.Text());
+    }
+    run.extra_columns = std::make_shared<const std::vector<std::string>>(1, "measured_steps");
+    run.extra = {fmt::format("{:.0f}", steps.steps)};
+    WriteTextFile(args.Text("output"), FormatRuns({run}));
+    json["output"] = args.Text("output");
+  }
+  if (args.Has("json")) {
+    PrintJson(json);
+    return kDone;
+  }
+
+  const Style style = DetectStyle();
+  const auto note = [&](const std::string& text) { return NoteLine(text, style, TerminalWidth()); };
+  Print(logged.Text(style) + logged.Notes(style) +
+        (writes ? note("runs: " + args.Text("output"))
+                : note(fmt::format("why is it slow? stepcast diagnose ... --measured \"{:.6g} s\"",
+                                   run.step_time.si()))));
   return kDone;
 }
 
 int GuessKind(const Arguments& args, const std::string& file) {
   const std::optional<FileGuess> guess = GuessFile(file);
   std::string command = guess ? guess->command : "";
-  // Words of a shell.
+  // A name that a shell takes as it is, without quotes.
   const bool plain = std::all_of(file.begin(), file.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
            std::string("._-/+").find(c) != std::string::npos;
