@@ -43,8 +43,7 @@ std::vector<PlanPrediction> Predict(const std::vector<PlanRows>& plans,
   std::vector<PlanPrediction> predictions;
   predictions.reserve(plans.size());
   for (const PlanRows& plan : plans) {
-    const PlanAnswer answer =
-        AnswerAt(plan, BlocksOf(plan, values.data()).data(), Derivatives::kNone);
+    const PlanAnswer answer = AnswerAt(plan, values);
     predictions.push_back({answer.log_step, answer.sync_share});
   }
   return predictions;
@@ -71,10 +70,8 @@ std::optional<double> SyncJitter(const std::vector<PlanRows>& plans,
   double weights = square(square(kBelievedAt));
   for (const PlanRows& plan : plans) {
     if (!plan.spread || plan.spread->is_all()) continue;
-    const auto blocks = BlocksOf(plan, values.data());
-    const PlanAnswer answer = AnswerAt(plan, blocks.data(), Derivatives::kNone);
-    const double of_workers =
-        std::exp(plan.spread->Log(answer, std::exp(blocks[1][kStragglerSpread])));
+    const PlanAnswer answer = AnswerAt(plan, values);
+    const double of_workers = std::exp(plan.spread->Log(answer, StragglerSpreadOf(plan, values)));
     const double share = square(answer.step.exposed() / answer.step.total());
     for (const MeasuredRow& row : plan.rows) {
       if (!row.log_spread) continue;
@@ -95,16 +92,14 @@ double PriorLogRatio(const CalibrationProblem& problem, const ParameterLayout& l
                      const std::vector<const PlanRows*>& plans) {
   const auto is_known = [&](const MeasuredRow& row) {
     const Run& run = problem.runs[static_cast<std::size_t>(row.run)];
-    const auto device = problem.devices.find(run.device);
-    return device != problem.devices.end() &&
-           HasSheetTime(problem.workloads.at(run.workload), device->second);
+    return HasSheetTime(problem.workloads.at(run.workload),
+                        DataSheetOf(problem.devices, run.device));
   };
   std::vector<double> priors;
   for (const FittedParameter& p : layout.parameters()) priors.push_back(std::log(p.prior.si));
   std::vector<double> ratios;
   for (const PlanRows* plan : plans) {
-    const PlanAnswer answer =
-        AnswerAt(*plan, BlocksOf(*plan, priors.data()).data(), Derivatives::kNone);
+    const PlanAnswer answer = AnswerAt(*plan, priors);
     for (const MeasuredRow& row : plan->rows) {
       if (is_known(row)) ratios.push_back(row.log_step - answer.log_step);
     }

@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <unordered_map>
 #include <utility>
 
@@ -32,16 +31,9 @@ constexpr double kAtBound = 1e-6;
 constexpr double kLeastShare = 0.5;
 constexpr double kMostShare = 1.1;
 
-std::string Rounded(double value) {
-  std::ostringstream text;
-  text.precision(3);
-  text << value;
-  return text.str();
-}
-
 void AddUnits(double prior_log_ratio, std::vector<std::string>* caveats) {
   if (std::abs(prior_log_ratio) < std::log(kAnotherUnit)) return;
-  caveats->push_back("runs take " + Rounded(std::exp(prior_log_ratio)) +
+  caveats->push_back("runs take " + NumberText(std::exp(prior_log_ratio)) +
                      " times as long as clusters of such devices and links do, by their median: "
                      "are their times in seconds?");
 }
@@ -80,8 +72,7 @@ void AddEdges(const Calibration& calibration, std::vector<std::string>* caveats)
     if (spec == nullptr || p.decided_by == DecidedBy::kStated) continue;
     if (p.value >= spec->low * (1 + kAtBound) && p.value <= spec->high * (1 - kAtBound)) continue;
     caveats->push_back(p.name + " of " + p.scope + " stands at the edge of its range (" +
-                       Rounded(p.value) + (p.unit.empty() ? "" : " " + p.unit) +
-                       "): these runs do not fit the formula");
+                       ValueText(p.value, p.unit) + "): these runs do not fit the formula");
   }
 }
 
@@ -105,8 +96,8 @@ void AddLinks(const CalibrationProblem& problem, const Calibration& calibration,
       surely_below = true;
       continue;
     }
-    caveats->push_back(name + " of " + p.scope + " is " + Rounded(p.value) + " " + p.unit +
-                       ", where the cluster file says " + Rounded(p.prior_value) +
+    caveats->push_back(name + " of " + p.scope + " is " + ValueText(p.value, p.unit) +
+                       ", where the cluster file says " + NumberText(p.prior_value) +
                        (slower ? ": look at the cable, the port and who else uses it"
                                : ": no link is faster than its port"));
   }
@@ -250,7 +241,7 @@ std::vector<std::string> Caveats(const CalibrationProblem& problem,
   const Calibration& calibration = *outcome.cluster.calibration;
   if (outcome.mape > kUselessMape) {
     caveats.push_back("the model does not describe these runs: it is " +
-                      Rounded(100 * outcome.mape) +
+                      NumberText(100 * outcome.mape) +
                       " % off on average; look for a wrong unit, strategy, link or workload");
   }
   AddUnits(outcome.prior_log_ratio, &caveats);

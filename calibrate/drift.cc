@@ -19,6 +19,7 @@
 #include "calibrate/text.h"
 #include "data/plan/fields.h"
 #include "data/record/host_texts.h"
+#include "data/values/placement.h"
 #include "data/values/workload_scope.h"
 #include "model/statistics/f_distribution.h"
 #include "model/statistics/normal.h"
@@ -263,7 +264,7 @@ void DriftCheck::AddVariables() {
     }
     const std::string scope = ScopeOf(run, problem_.workloads);
     if (index_.count(scope) > 0) continue;
-    const std::optional<Device> facts = KnownDevice(problem_.devices, run.device);
+    const std::optional<Device> facts = DataSheetOf(problem_.devices, run.device);
     index_[scope] = checked_.size();
     checked_.push_back({&workload->second, run.device, scope,
                         Belief(problem_.cluster, workload->second, facts, run.device),
@@ -509,8 +510,7 @@ void DriftCheck::AddSlowHosts() {
     for (const auto& [host, variable] : slowdown_variable_) {
       if (variables.count(variable) > 0) moved.insert(host);
     }
-    std::string scope = kHostsScopePrefix;
-    for (const std::string& host : moved) scope += (host == *moved.begin() ? "" : "+") + host;
+    const std::string scope = kHostsScopePrefix + JoinHosts({moved.begin(), moved.end()});
     const double at = variables_[static_cast<std::size_t>(*variables.begin())].log_value;
     ShiftCandidate candidate(scope, kComputeSlowdownSpec, at);
     for (const int variable : variables) candidate.terms.emplace_back(variable, 1.0);
@@ -928,10 +928,6 @@ ParameterDrift DriftCheck::Describe(const ShiftCandidate& candidate, double shif
 double DriftCheck::TailProbability(double distance) const {
   const double n = runs_;
   return TailOfF(distance / n, n, kScatterEfficiency * free_runs_);
-}
-
-std::string ValueText(double value, const std::string& unit) {
-  return NumberText(value) + (unit.empty() ? "" : " " + unit);
 }
 
 // "link_bandwidth of cluster fell from 9.4 to 4.6 Gbit/s"

@@ -89,7 +89,7 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
         const auto shared = buckets[run.workload].Of(workload, run.plan);
         auto counted = counts.find(workload_offset);
         if (counted == counts.end()) {
-          const std::optional<Device> device = KnownDevice(problem.devices, run.device);
+          const std::optional<Device> device = DataSheetOf(problem.devices, run.device);
           counted = counts.try_emplace(workload_offset, workload, device).first;
         }
         group.model = PlanModel(MakeStepFacts(problem.cluster, run.plan, workload, shared,

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "calibrate/calibrate.h"
 #include "data/plan/check.h"
 #include "data/record/input_error.h"
 #include "data/units/shortest.h"
@@ -88,9 +89,8 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
     parameter.prior = prior;
     parameters_.push_back(std::move(parameter));
   };
-  const auto device_of = [&](const std::string& name) { return KnownDevice(devices, name); };
   const ClusterPriors cluster_priors = MakeClusterPriors(
-      cluster, cluster.device_facts ? cluster.device_facts : device_of(cluster.device));
+      cluster, cluster.device_facts ? cluster.device_facts : DataSheetOf(devices, cluster.device));
   begin_block(Kind::kCluster, kClusterParameterCount);
   for (std::size_t i = 0; i < cluster_priors.size(); ++i) {
     add(kClusterScope, kClusterParameterSpecs[i], cluster_priors[i]);
@@ -130,14 +130,14 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
   for (const auto& [scope, first] : first_of) {
     const Run& run = *first;
     if (device_offset.count(run.device) > 0) continue;
-    if (!HasSheetTime(workloads.at(run.workload), device_of(run.device))) continue;
+    if (!HasSheetTime(workloads.at(run.workload), DataSheetOf(devices, run.device))) continue;
     device_offset[run.device] = begin_block(Kind::kDevice, 1);
     add(kDeviceScopePrefix + run.device, kDeviceSpeedSpec, DeviceSpeedPrior());
   }
   for (const auto& [scope, first] : first_of) {
     const Run& run = *first;
     const Workload& workload = workloads.at(run.workload);
-    const std::optional<Device> device = device_of(run.device);
+    const std::optional<Device> device = DataSheetOf(devices, run.device);
     const WorkloadPriors priors = MakeWorkloadPriors(workload, device);
     const int offset = begin_block(Kind::kWorkload, kWorkloadParameterCount);
     workload_offset_[run.workload][run.device] = offset;

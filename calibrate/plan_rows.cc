@@ -149,8 +149,7 @@ int ResidualsOf(const PlanRows& plan) {
   return 1 + (HasShare(plan) ? 1 : 0) + (plan.spread ? 1 : 0);
 }
 
-}  // namespace
-
+// The parameters where the blocks have these values: of a plan, and of all with the same blocks.
 PlanParameters ParametersAt(const PlanRows& plan, double const* const* blocks) {
   const SlowestBlocks slowest = FindSlowest(plan, blocks);
   return PlanParameters::FromLogs(blocks[0], blocks[1],
@@ -158,13 +157,19 @@ PlanParameters ParametersAt(const PlanRows& plan, double const* const* blocks) {
                                   slowest.slowdown ? blocks[*slowest.slowdown] : nullptr);
 }
 
-PlanAnswer AnswerAt(const PlanRows& plan, double const* const* blocks, Derivatives derivatives) {
-  return plan.model.Answer(ParametersAt(plan, blocks), derivatives);
+}  // namespace
+
+PlanAnswer AnswerAt(const PlanRows& plan, const std::vector<double>& values) {
+  return plan.model.Answer(ParametersAt(plan, BlocksOf(plan, values.data()).data()),
+                           Derivatives::kNone);
 }
 
-double CostAt(const PlanRows& plan, double const* const* blocks) {
-  const PlanAnswer answer = AnswerAt(plan, blocks, Derivatives::kNone);
-  const PlanResiduals residuals(plan, answer, std::exp(blocks[1][kStragglerSpread]));
+double StragglerSpreadOf(const PlanRows& plan, const std::vector<double>& values) {
+  return std::exp(values[static_cast<std::size_t>(plan.workload_offset + kStragglerSpread)]);
+}
+
+double CostAt(const PlanRows& plan, const std::vector<double>& values) {
+  const PlanResiduals residuals(plan, AnswerAt(plan, values), StragglerSpreadOf(plan, values));
   return residuals.is_finite ? residuals.cost() : std::numeric_limits<double>::infinity();
 }
 

@@ -86,14 +86,14 @@ std::vector<Value*> BlocksOf(const PlanRows& plan, Value* values) {
   return blocks;
 }
 
-// The parameters where the blocks have these values: of a plan, and of all with the same blocks.
-PlanParameters ParametersAt(const PlanRows& plan, double const* const* blocks);
+// The model's answer at these values of all parameters, without derivatives.
+PlanAnswer AnswerAt(const PlanRows& plan, const std::vector<double>& values);
 
-// The model's answer there.
-PlanAnswer AnswerAt(const PlanRows& plan, double const* const* blocks, Derivatives derivatives);
+// straggler_spread of the plan's workload there.
+double StragglerSpreadOf(const PlanRows& plan, const std::vector<double>& values);
 
 // The sum of a plan's squared robust residuals there; infinite where there is no answer.
-double CostAt(const PlanRows& plan, double const* const* blocks);
+double CostAt(const PlanRows& plan, const std::vector<double>& values);
 
 // The scatter of each plan's steps, where that of one run is `of_one`: what repeats share counts
 // for all of them.

@@ -42,8 +42,7 @@ std::vector<RowState> StatesOf(const std::vector<PlanRows>& plans,
                                const std::vector<double>& values) {
   std::vector<RowState> states;
   for (const PlanRows& plan : plans) {
-    const PlanAnswer answer =
-        AnswerAt(plan, BlocksOf(plan, values.data()).data(), Derivatives::kNone);
+    const PlanAnswer answer = AnswerAt(plan, values);
     for (const MeasuredRow& row : plan.rows) {
       states.push_back(
           {row.run, row.log_step - answer.log_step, 1 - answer.sync_share, plan.log_sd});
@@ -253,7 +252,7 @@ void CountSlowRuns(const CalibrationProblem& problem, const ParameterLayout& lay
     std::map<std::pair<int, std::vector<std::string>>, Off> runs;  // a row, or hosts
     for (const PlanRows* plan : own) {
       const auto log_step = [&](const std::vector<double>& of) {
-        return AnswerAt(*plan, BlocksOf(*plan, of.data()).data(), Derivatives::kNone).log_step;
+        return AnswerAt(*plan, of).log_step;
       };
       const double with = log_step(values);
       const double without = log_step(as_others);

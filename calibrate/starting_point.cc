@@ -103,7 +103,7 @@ std::vector<const PlanRows*> OfWorkload(const std::vector<const PlanRows*>& plan
 double CostOf(const std::vector<const PlanRows*>& plans, const std::vector<double>& values) {
   double cost = 0;
   for (const PlanRows* plan : plans) {
-    cost += 0.5 * CostAt(*plan, BlocksOf(*plan, values.data()).data());
+    cost += 0.5 * CostAt(*plan, values);
   }
   return cost;
 }

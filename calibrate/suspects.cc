@@ -101,14 +101,11 @@ class Models {
       models_.clear();
       kept_ = 0;
     }
-    const auto facts = problem_.devices.find(run.device);
     const Workload& workload = problem_.workloads.at(run.workload);
     const BelievedModel& model =
         models_
             .try_emplace(key, excerpts_.Of(workload, run.device), workload,
-                         facts == problem_.devices.end() ? std::nullopt
-                                                         : std::optional<Device>(facts->second),
-                         run.device)
+                         DataSheetOf(problem_.devices, run.device), run.device)
             .first->second;
     kept_ += model.belief().log_covariance().size();
     return model;

@@ -16,6 +16,10 @@ inline std::string NumberText(double value) {
   return text;
 }
 
+inline std::string ValueText(double value, const std::string& unit) {
+  return NumberText(value) + (unit.empty() ? "" : " " + unit);
+}
+
 inline std::string RateText(DataRate<> rate) {
   const double megabits = rate.in(kMegabitsPerSecond);
   // A rate that three digits round up to 1000 is told in the next unit.

@@ -35,8 +35,8 @@ struct Device {
   std::optional<double> process_nm;      // of the chip, as its foundry names it
 };
 
-// The device of this name, where it is known.
-inline std::optional<Device> KnownDevice(const std::map<std::string, Device>& devices,
+// The data sheet of a device that runs name, where there is one.
+inline std::optional<Device> DataSheetOf(const std::map<std::string, Device>& devices,
                                          const std::string& name) {
   const auto known = devices.find(name);
   return known != devices.end() ? std::optional(known->second) : std::nullopt;

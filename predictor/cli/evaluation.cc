@@ -135,10 +135,8 @@ void Evaluation::Take(const Run& run, const Cluster& cluster, const CalibrationP
   try {
     auto it = forecasters_.find({run.workload, run.device});
     if (it == forecasters_.end()) {
-      const auto device = known.devices.find(run.device);
       Predictor predictor(cluster, known.workloads.at(run.workload),
-                          device == known.devices.end() ? std::optional<Device>() : device->second,
-                          run.device);
+                          DataSheetOf(known.devices, run.device), run.device);
       it = forecasters_
                .emplace(std::pair(run.workload, run.device), Forecaster(std::move(predictor)))
                .first;

@@ -93,7 +93,7 @@ void FindAll(Fit* fit) {
     if (whole.workers() > kMostCount) break;
     const Cluster excerpt = excerpts.Of(problem.workloads.at(m.workload), m.device);
     const Workload& workload = problem.workloads.at(m.workload);
-    const std::optional<Device> device = DeviceOf(problem, m.device);
+    const std::optional<Device> device = DataSheetOf(problem.devices, m.device);
     fit->whole_cluster.push_back(
         {m, whole, Predictor(excerpt, workload, device, m.device).Predict(whole)});
     if (i >= most) continue;
@@ -194,10 +194,6 @@ void UseWholeCluster(const Cluster& cluster, Plan* plan) {
   // that all have a name.
   if (hosts.empty() || hosts.back().empty()) return;
   plan->hosts = std::move(hosts);
-}
-
-std::optional<Device> DeviceOf(const CalibrationProblem& problem, const std::string& name) {
-  return KnownDevice(problem.devices, name);
 }
 
 std::string ValueText(double value, const std::string& unit) {
@@ -364,7 +360,7 @@ Json FitJson(const Fit& fit) {
          {"separated_log_sd", a.separating ? Json(a.separated_log_sd) : Json(nullptr)}});
   }
   for (const WholeForecast& whole : fit.whole_cluster) {
-    const std::optional<Device> facts = DeviceOf(problem, whole.of.device);
+    const std::optional<Device> facts = DataSheetOf(problem.devices, whole.of.device);
     const Subject subject{outcome.cluster, problem.workloads.at(whole.of.workload), whole.of.device,
                           facts};
     json["whole_cluster"].push_back(PredictionJson(whole.prediction, whole.plan, subject));

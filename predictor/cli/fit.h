@@ -50,8 +50,6 @@ std::vector<ParameterStatement> ReadStatements(const Arguments& arguments);
 
 // The plan uses all devices of the cluster, and names its hosts where all of them are known.
 void UseWholeCluster(const Cluster& cluster, Plan* plan);
-// The data sheet of a device that runs name, where there is one.
-std::optional<Device> DeviceOf(const CalibrationProblem& problem, const std::string& name);
 
 // ---- In words. All but FitJson are of a usable outcome.
 

@@ -23,7 +23,7 @@ std::vector<ChosenRuns> WantedOf(const Fit& fit) {
     target.cluster = fit.outcome.cluster;
     target.workload = fit.problem.workloads.at(whole.of.workload);
     target.device = whole.of.device;
-    target.facts = DeviceOf(fit.problem, whole.of.device);
+    target.facts = DataSheetOf(fit.problem.devices, whole.of.device);
     wanted.push_back(ChooseWanted(target, whole.plan, {}, {}, kDefaultWanted));
   }
   return wanted;

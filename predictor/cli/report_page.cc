@@ -313,7 +313,7 @@ void AddScaling(const Fit& fit, const MeasuredWorkload& of, HtmlPage* page) {
   nodes.insert(most);
   const Workload& workload = fit.problem.workloads.at(of.workload);
   const Predictor predictor(Excerpts(fit.outcome.cluster).Of(workload, of.device), workload,
-                            DeviceOf(fit.problem, of.device), of.device);
+                            DataSheetOf(fit.problem.devices, of.device), of.device);
   std::vector<PlotSeries> series;
   for (const auto& [devices, of_nodes] : family->layouts) {
     if (series.size() == 2 * kMostCurves) break;
