@@ -295,7 +295,7 @@ Json DiagnosisJson(const Diagnosis& d, const Plan& plan, const Target& target) {
 std::string PartsText(Duration<> step, const StepTime<double>& parts, const Style& style) {
   std::vector<BarPart> bar;
   const auto add = [&](const char* label, Duration<> time) {
-    bar.push_back({label, time.in(kSeconds), FormatDuration(time), -1});
+    bar.push_back({label, time.in(kSeconds), FormatDuration(time)});
   };
   add("compute", parts.compute());
   add("exposed transfer", parts.exposed_transfer);

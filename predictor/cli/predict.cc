@@ -183,7 +183,7 @@ void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan
   const StepTime<double>& b = p.breakdown;
   std::vector<BarPart> parts;
   const auto part = [&](const char* label, Duration<> time) {
-    parts.push_back({label, time.in(kSeconds), FormatDuration(time), -1});
+    parts.push_back({label, time.in(kSeconds), FormatDuration(time)});
   };
   part("forward", b.forward);
   part("backward", b.backward);

@@ -144,59 +144,24 @@ std::string FormatPositive(double seconds) {
 // that keeps neighbours apart; grey stands for their black, and yellow is left out because it fades
 // on white.
 constexpr std::array<int, 7> kColours = {25, 172, 36, 175, 74, 166, 246};
-constexpr int kBlue = 25;
 constexpr int kWarning = 166;
 constexpr std::array<const char*, 10> kBlocks = {"█", "▓", "▒", "░", "▚", "═", "▪", "·", "╳", "│"};
 constexpr std::array<const char*, 10> kAsciiBlocks = {"#", "=", "+", "-", ".",
                                                       "o", "*", "x", "%", ":"};
 
-// `count` cells of the fill that belongs to `slot`.
-std::string Fill(int slot, int count, const Style& style) {
-  const std::size_t s = static_cast<std::size_t>(slot);
+// `count` cells of the fill of the part at a position.
+std::string Fill(std::size_t position, int count, const Style& style) {
   // With colour all are full blocks, until the palette is used up.
-  const std::size_t glyph = style.colour && style.utf8 ? s / kColours.size() : s;
+  const std::size_t glyph = style.colour && style.utf8 ? position / kColours.size() : position;
   const auto& blocks = style.utf8 ? kBlocks : kAsciiBlocks;
-  return Colour(kColours[s % kColours.size()], Repeat(blocks[glyph % blocks.size()], count), style);
-}
-
-int SlotOf(const BarPart& part, std::size_t position) {
-  return part.slot >= 0 ? part.slot : static_cast<int>(position);
+  return Colour(kColours[position % kColours.size()], Repeat(blocks[glyph % blocks.size()], count),
+                style);
 }
 
 // Shares in a column: one decimal, and nothing above zero looks like zero.
 std::string Share(double fraction) {
   if (fraction > 0.0 && fraction < 0.0005) return "<0.1 %";
   return fmt::format("{:.1f} %", 100.0 * fraction);
-}
-
-// A bar without interval; blocks of an eighth of a cell where the terminal has them.
-std::string PlainBar(double cells, const Style& style) {
-  if (!style.utf8) {
-    const int whole = cells > 0.0 ? std::max(1, static_cast<int>(std::lround(cells))) : 0;
-    return Colour(kBlue, Repeat("#", whole), style);
-  }
-  constexpr std::array<const char*, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const int eighths = cells > 0.0 ? std::max(1, static_cast<int>(std::lround(8.0 * cells))) : 0;
-  return Colour(kBlue, Repeat("█", eighths / 8) + kEighths[static_cast<std::size_t>(eighths % 8)],
-                style);
-}
-
-// Glyphs for the parts of a bar with an interval: to low, to value, to high.
-std::array<const char*, 3> IntervalGlyphs(const Style& style) {
-  if (style.utf8) return {"█", "▓", "░"};
-  return {"#", "=", "-"};
-}
-
-std::string IntervalBar(double low, double value, double high, const Style& style) {
-  const int to_high = high > 0.0 ? std::max(1, static_cast<int>(std::lround(high))) : 0;
-  const int to_value =
-      value > 0.0 ? std::clamp(static_cast<int>(std::lround(value)), 1, to_high) : 0;
-  const int to_low = std::clamp(static_cast<int>(std::lround(low)), 0, to_value);
-  const std::array<const char*, 3> glyphs = IntervalGlyphs(style);
-  return Colour(kBlue,
-                Repeat(glyphs[0], to_low) + Repeat(glyphs[1], to_value - to_low) +
-                    Repeat(glyphs[2], to_high - to_value),
-                style);
 }
 
 // ---- Marked lines.
@@ -559,7 +524,7 @@ std::string StackedBar(const std::vector<BarPart>& parts, int width, const Style
   double total = 0.0;  // of the values over the largest
   std::vector<std::string> labels, texts, shares;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    bar += Fill(SlotOf(parts[i], i), cells[i], style);
+    bar += Fill(i, cells[i], style);
     if (largest > 0.0) total += parts[i].value / largest;
   }
   int label_width = 0, text_width = 0, share_width = 0;
@@ -576,62 +541,10 @@ std::string StackedBar(const std::vector<BarPart>& parts, int width, const Style
   std::string out = margin + (total > 0.0 ? bar : "(all parts are zero)") + '\n';
   for (std::size_t i = 0; i < parts.size(); ++i) {
     // A part without cells has no swatch: there is nothing of it to find in the bar.
-    const std::string swatch = cells[i] > 0 ? Fill(SlotOf(parts[i], i), 2, style) : Spaces(2);
+    const std::string swatch = cells[i] > 0 ? Fill(i, 2, style) : Spaces(2);
     out += margin + swatch + ' ' + Pad(labels[i], label_width, Align::kLeft) + "  " +
            Pad(texts[i], text_width, Align::kRight) + (text_width > 0 ? "  " : "") +
            Pad(shares[i], share_width, Align::kRight) + '\n';
-  }
-  return out;
-}
-
-std::string BarChart(const std::vector<BarRow>& rows, int width, const Style& style, int indent) {
-  if (rows.empty()) throw std::invalid_argument("a bar chart needs at least one row");
-  const auto has_interval = [](const BarRow& row) {
-    return row.low.has_value() && row.high.has_value();
-  };
-  double largest = 0.0;
-  int label_width = 0, text_width = 0;
-  bool any_interval = false;
-  for (const BarRow& row : rows) {
-    label_width = std::max(label_width, DisplayWidth(OneLine(row.label)));
-    if (!std::isfinite(row.value)) continue;  // its text may stand where others have their bar
-    text_width = std::max(text_width, DisplayWidth(OneLine(row.text)));
-    if (row.value < 0.0) {
-      throw std::invalid_argument(fmt::format("a bar cannot show {} ({})", row.value, row.label));
-    }
-    largest = std::max(largest, row.value);
-    if (row.low.has_value() != row.high.has_value() ||
-        (has_interval(row) && !(0.0 <= *row.low && *row.low <= row.value &&
-                                row.value <= *row.high && std::isfinite(*row.high)))) {
-      throw std::invalid_argument(
-          fmt::format("the interval of a bar must hold its value {} ({})", row.value, row.label));
-    }
-    if (has_interval(row)) {
-      any_interval = true;
-      largest = std::max(largest, *row.high);
-    }
-  }
-  const int cells = std::max(10, width - indent - label_width - text_width - 4);
-  const double per_unit = largest > 0.0 ? 1.0 / largest : 0.0;
-
-  std::string out;
-  for (const BarRow& row : rows) {
-    std::string bar;
-    if (std::isfinite(row.value)) {
-      const auto length = [&](double value) { return value * per_unit * cells; };
-      bar = has_interval(row)
-                ? IntervalBar(length(*row.low), length(row.value), length(*row.high), style)
-                : PlainBar(length(row.value), style);
-    }
-    std::string line = Spaces(indent) + Pad(OneLine(row.label), label_width, Align::kRight) + "  " +
-                       bar + (bar.empty() ? "" : "  ") + OneLine(row.text);
-    TrimRight(&line);
-    out += line + '\n';
-  }
-  if (any_interval) {
-    const std::array<const char*, 3> glyphs = IntervalGlyphs(style);
-    out += fmt::format("{}{} to the low end, {} to the forecast, {} to the high end\n",
-                       Spaces(indent + label_width + 2), glyphs[0], glyphs[1], glyphs[2]);
   }
   return out;
 }

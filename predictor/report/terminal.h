@@ -152,7 +152,6 @@ struct BarPart {
   std::string label;
   double value = 0.0;  // in any unit that all parts share
   std::string text;    // the value as printed, "204 ms"
-  int slot = -1;       // which colour and glyph; -1: the part's position
 };
 
 // One line of `width` cells divided in proportion to the parts, and under it a legend line for each
@@ -160,21 +159,6 @@ struct BarPart {
 // the first). Throws as AllocateCells does, and if there are no parts.
 std::string StackedBar(const std::vector<BarPart>& parts, int width, const Style& style,
                        int indent = 2);
-
-struct BarRow {
-  std::string label;
-  double value = 0.0;  // not finite: unknown, no bar
-  std::string text;    // the value as printed
-  std::optional<double> low = std::nullopt;
-  std::optional<double> high = std::nullopt;
-};
-
-// One horizontal bar for each row, all from zero and on one scale, label before, text after; lines
-// fit in `width` columns, but a bar has at least ten. Where a row has low <= value <= high, the bar
-// is solid to low, dense to value and light to high, and a last line says so. Throws
-// std::invalid_argument without rows, for a negative value and for an interval without its value.
-std::string BarChart(const std::vector<BarRow>& rows, int width, const Style& style,
-                     int indent = 2);
 
 namespace internal {
 

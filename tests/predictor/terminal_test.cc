@@ -400,66 +400,10 @@ TEST(StackedBar, EveryStyleFillsTheWidthAndKeepsPartsApart) {
   }
 }
 
-TEST(StackedBar, ASlotKeepsItsGlyph) {
-  const std::string text = StackedBar({{"update", 1.0, "1 s", 2}}, 4, kPlain, 0);
-  EXPECT_EQ(text, "++++\n++ update  1 s  100.0 %\n");
-}
-
 TEST(StackedBar, NothingToShow) {
   EXPECT_EQ(StackedBar({{"a", 0.0, ""}}, 10, kPlain), "  (all parts are zero)\n     a  0.0 %\n");
   EXPECT_THROW(StackedBar({}, 10, kPlain), std::invalid_argument);
   EXPECT_THROW(StackedBar({{"a", kNan, ""}}, 10, kPlain), std::invalid_argument);
-}
-
-TEST(BarChart, AsciiText) {
-  EXPECT_EQ(BarChart({{"1", 50.0, "50 samples/s"},
-                      {"16", 100.0, "100 samples/s"},
-                      {"32", kNan, "does not fit in memory"},
-                      {"64", 0.0, "0 samples/s"}},
-                     50, kPlain),
-            "   1  ###############  50 samples/s\n"
-            "  16  #############################  100 samples/s\n"
-            "  32  does not fit in memory\n"
-            "  64  0 samples/s\n");
-}
-
-TEST(BarChart, EighthsOfACell) {
-  const std::vector<std::string> lines =
-      Lines(BarChart({{"a", 1.0 / 16, ""}, {"b", 0.0001, ""}, {"c", 1.0, ""}}, 20, kUtf8, 0));
-  EXPECT_EQ(lines[0], "a  █");
-  EXPECT_EQ(lines[1], "b  ▏");  // little, but there
-  EXPECT_LE(DisplayWidth(lines[2]), 20);
-}
-
-TEST(BarChart, IntervalsAndTheirKey) {
-  const std::string text =
-      BarChart({{"2", 5.0, "5 s", 4.0, 6.0}, {"4", 10.0, "10 s"}}, 30, kPlain, 0);
-  EXPECT_EQ(text,
-            "2  ########===--  5 s\n"
-            "4  #####################  10 s\n"
-            "   # to the low end, = to the forecast, - to the high end\n");
-  ExpectNoTrailingSpace(text);
-}
-
-TEST(BarChart, FitsItsWidth) {
-  for (int width : {40, 60, 77, 120}) {
-    for (const Style& style : {kPlain, kUtf8, kColour}) {
-      for (const std::string& line : Lines(BarChart(
-               {{"größe", 3.0, "3 s", 2.0, 9.0}, {"x", 7.0, "7.12 s", 7.0, 7.0}, {"y", 0, ""}},
-               width, style))) {
-        const bool is_key = line.find("low end") != std::string::npos;
-        EXPECT_TRUE(is_key || DisplayWidth(line) <= width) << line;
-      }
-    }
-  }
-}
-
-TEST(BarChart, Refuses) {
-  EXPECT_THROW(BarChart({}, 80, kPlain), std::invalid_argument);
-  EXPECT_THROW(BarChart({{"a", -1.0, ""}}, 80, kPlain), std::invalid_argument);
-  EXPECT_THROW(BarChart({{"a", 1.0, "", 2.0, 3.0}}, 80, kPlain), std::invalid_argument);
-  EXPECT_THROW(BarChart({{"a", 1.0, "", 0.5, kInfinity}}, 80, kPlain), std::invalid_argument);
-  EXPECT_THROW(BarChart({{"a", 1.0, "", 0.5, std::nullopt}}, 80, kPlain), std::invalid_argument);
 }
 
 }  // namespace
