@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "data/values/utf8.h"
 #include "predictor/report/terminal.h"
 
 namespace stepcast {
@@ -202,7 +203,7 @@ double CharacterWidth(char32_t c) {
 
 double TextWidth(const std::string& text, double size, bool bold = false) {
   double em = 0.0;
-  for (std::size_t i = 0; i < text.size();) em += CharacterWidth(internal::NextCodePoint(text, &i));
+  for (std::size_t i = 0; i < text.size();) em += CharacterWidth(NextCodePoint(text, &i));
   return em * size * (bold ? 1.1 : 1.0);
 }
 
@@ -211,7 +212,7 @@ std::string Cut(const std::string& text, double size, double width, bool bold = 
   if (TextWidth(text, size, bold) <= width) return text;
   std::size_t end = 0;
   for (std::size_t i = 0; i < text.size();) {
-    internal::NextCodePoint(text, &i);
+    NextCodePoint(text, &i);
     if (TextWidth(text.substr(0, i) + "…", size, bold) > width) break;
     end = i;
   }

@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "data/values/utf8.h"
+
 namespace stepcast {
 namespace {
 
@@ -61,7 +63,7 @@ std::string OneLine(std::string_view text) {
       continue;
     }
     const std::size_t start = i;
-    const char32_t c = internal::NextCodePoint(text, &i);
+    const char32_t c = NextCodePoint(text, &i);
     if (c < 0x20 || (c >= 0x7f && c < 0xa0)) {
       out += ' ';
     } else {
@@ -178,29 +180,6 @@ bool IsNumber(std::string_view word) {
 }  // namespace
 
 namespace internal {
-
-char32_t NextCodePoint(std::string_view text, std::size_t* position) {
-  const auto byte = [&](std::size_t i) -> char32_t {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const std::size_t start = (*position)++;
-  const char32_t lead = byte(start);
-  if (lead < 0x80) return lead;
-  if (lead < 0xc2 || lead > 0xf4) return 0xfffd;
-  const int follow = lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
-  // Below this the form is longer than it need be, which UTF-8 forbids.
-  const char32_t smallest = follow == 1 ? 0x80 : follow == 2 ? 0x800 : 0x10000;
-  char32_t code_point = lead & (0x3fU >> follow);
-  for (int i = 1; i <= follow; ++i) {
-    const char32_t next = byte(start + static_cast<std::size_t>(i));
-    if ((next & 0xc0) != 0x80) return 0xfffd;
-    code_point = (code_point << 6) | (next & 0x3f);
-  }
-  const bool surrogate = code_point >= 0xd800 && code_point < 0xe000;
-  if (code_point < smallest || code_point > 0x10ffff || surrogate) return 0xfffd;
-  *position = start + static_cast<std::size_t>(follow) + 1;
-  return code_point;
-}
 
 int CodePointWidth(char32_t c) {
   struct Range {
@@ -352,7 +331,7 @@ int DisplayWidth(std::string_view text) {
     if (sequence > 0) {
       i += sequence;
     } else {
-      width += internal::CodePointWidth(internal::NextCodePoint(text, &i));
+      width += internal::CodePointWidth(NextCodePoint(text, &i));
     }
   }
   return width;

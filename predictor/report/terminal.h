@@ -162,10 +162,6 @@ std::string StackedBar(const std::vector<BarPart>& parts, int width, const Style
 
 namespace internal {
 
-// The code point that starts at text[*position], which moves behind it. What is not well-formed
-// UTF-8 yields U+FFFD, one byte at a time. Requires *position < text.size().
-char32_t NextCodePoint(std::string_view text, std::size_t* position);
-
 // Columns of one code point: 0, 1 or 2.
 int CodePointWidth(char32_t code_point);
 

@@ -225,22 +225,6 @@ TEST(DisplayWidth, CountsColumnsNotBytes) {
   EXPECT_EQ(DisplayWidth("\xff\xfe"), 2);
 }
 
-TEST(NextCodePoint, RefusesWhatIsNotUtf8) {
-  const auto decode = [](std::string_view text) {
-    std::vector<char32_t> out;
-    for (std::size_t i = 0; i < text.size();) out.push_back(internal::NextCodePoint(text, &i));
-    return out;
-  };
-  using V = std::vector<char32_t>;
-  EXPECT_EQ(decode("aé€\xf0\x9f\x9a\x80"), (V{'a', 0xe9, 0x20ac, 0x1f680}));
-  EXPECT_EQ(decode("\xc0\xaf"), (V{0xfffd, 0xfffd}));              // overlong
-  EXPECT_EQ(decode("\xe0\x80\xaf"), (V{0xfffd, 0xfffd, 0xfffd}));  // overlong
-  EXPECT_EQ(decode("\xed\xa0\x80"), (V{0xfffd, 0xfffd, 0xfffd}));  // surrogate
-  EXPECT_EQ(decode("\xf5\x80"), (V{0xfffd, 0xfffd}));              // above U+10FFFF
-  EXPECT_EQ(decode("\xe2\x82"), (V{0xfffd, 0xfffd}));              // ends early
-  EXPECT_EQ(decode("\xe2(x"), (V{0xfffd, '(', 'x'}));              // one byte lost, not three
-}
-
 TEST(Heading, RuleIsAsWideAsTheTitle) {
   EXPECT_EQ(Heading("Größe", kPlain), "Größe\n-----\n");
   EXPECT_EQ(Heading("Time", kUtf8), "Time\n────\n");
