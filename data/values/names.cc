@@ -22,6 +22,16 @@ std::optional<int> FindName(std::string_view name, std::span<const char* const> 
   return static_cast<int>(it - names.begin());
 }
 
+std::vector<std::string> SplitList(std::string_view text) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    parts.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 std::string JoinNames(std::span<const std::string> names) {
   constexpr std::size_t kMostListed = 20;
   constexpr std::size_t kFirst = 10;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/record/input_error.h"
 #include "data/record/operation.h"
@@ -56,6 +57,9 @@ std::string JoinNames(std::span<const char* const> names);
 // The same of names that a file may have in any number: of more than twenty the first ten, "and
 // 1,190 more".
 std::string JoinNames(std::span<const std::string> names);
+
+// The parts of "a,b,c", as they stand: a text without a comma is one, if it is empty, too.
+std::vector<std::string> SplitList(std::string_view text);
 
 // `text` as the name of something. Throws InputError where it is empty or longer than kLongestName.
 std::string CheckedName(std::string_view text, const InputPlace& place);

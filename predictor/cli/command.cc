@@ -3,7 +3,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -384,11 +383,9 @@ std::string CapText(DataSize<> cap) {
 std::string DescribePlan(const Plan& plan) {
   std::string text = fmt::format("{} worker{}", plan.workers(), plan.workers() == 1 ? "" : "s");
   if (plan.nodes() > 1) {
-    const int first = plan.placement.front();
-    const bool equal = std::all_of(plan.placement.begin(), plan.placement.end(),
-                                   [&](int devices) { return devices == first; });
-    const std::string placement =
-        equal ? fmt::format("{} x {}", plan.nodes(), first) : FormatPlacement(plan.placement);
+    const std::string placement = AreNodesEqual(plan.placement)
+                                      ? fmt::format("{} x {}", plan.nodes(), plan.placement.front())
+                                      : FormatPlacement(plan.placement);
     text += placement.size() <= 24 ? fmt::format(" ({})", placement)
                                    : fmt::format(" on {} nodes", plan.nodes());
   }

@@ -361,13 +361,11 @@ double SamplesPerStep(const Arguments& args, SamplesOf counted, const Plan& plan
   const int whose = ReadChoice<int>(args, "samples-of", kSamplesOfNames, 0);
   if (whose == 0) return plan.global_batch();
   if (whose == 1) return device;
-  const int devices = plan.placement.front();
-  if (std::any_of(plan.placement.begin(), plan.placement.end(),
-                  [&](int d) { return d != devices; })) {
+  if (!AreNodesEqual(plan.placement)) {
     throw InputError(OptionPlace("samples-of"), "node", "is not the same on all nodes",
                      "job or device, or a placement of equal nodes");
   }
-  return device * devices;
+  return device * plan.placement.front();
 }
 
 // What is assumed where nothing says how many workers there were; empty where it does not matter.

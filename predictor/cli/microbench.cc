@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cctype>
 #include <chrono>
-#include <sstream>
 
 #include "data/values/numbers.h"
 #include "data/values/operation_text.h"
@@ -25,13 +24,6 @@ namespace {
 constexpr const char* kAllWorkloads = "all";
 constexpr int kMostMeasuredBatch = 1'000'000;
 constexpr int kMostThreads = 4096;
-
-std::vector<std::string> SplitList(const std::string& text) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text + ",");  // an empty last part is a part
-  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
-  return parts;
-}
 
 // Refuses the last of the list where it is in there twice.
 template <class T>

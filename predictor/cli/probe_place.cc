@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <sstream>
 #include <string_view>
 
 #include "data/record/input_error.h"
 #include "data/record/network_profile.h"
+#include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "predictor/cli/option_place.h"
 
@@ -54,8 +54,7 @@ void SplitMaster(const std::string& text, const InputPlace& where, Place* place)
 
 std::vector<std::string> ReadHosts(const std::string& text) {
   std::vector<std::string> hosts;
-  std::istringstream parts(text + ",");
-  for (std::string host; std::getline(parts, host, ',');) {
+  for (const std::string& host : SplitList(text)) {
     // It becomes an argument of ssh.
     const bool plain = std::all_of(host.begin(), host.end(), [](unsigned char c) {
       return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == ':' || c == '@';

@@ -10,7 +10,6 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "data/plan/bucket_words.h"
@@ -453,8 +452,7 @@ std::vector<DataSize<>> ReadSizes(const Arguments& args, steps::Library library)
     }
     return sizes;
   }
-  std::istringstream parts(args.Text("sizes") + ",");
-  for (std::string part; std::getline(parts, part, ',');) {
+  for (const std::string& part : SplitList(args.Text("sizes"))) {
     const DataSize<> size = ParseDataSize(part, OptionPlace("sizes"));
     const double most = kBytesPerFloat * most_floats;
     const bool is_whole = std::fmod(size.in(kBytes), kBytesPerFloat) == 0;

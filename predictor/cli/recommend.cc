@@ -23,12 +23,8 @@ template <class Parse>
 auto ParseList(const Arguments& args, const std::string& option, Parse parse) {
   std::vector<decltype(parse(std::string_view(), InputPlace()))> values;
   if (!args.Has(option)) return values;
-  const std::string text = args.Text(option);
-  for (std::size_t at = 0; at <= text.size();) {
-    std::size_t comma = text.find(',', at);
-    if (comma == std::string::npos) comma = text.size();
-    values.push_back(parse(text.substr(at, comma - at), OptionPlace(option)));
-    at = comma + 1;
+  for (const std::string& part : SplitList(args.Text(option))) {
+    values.push_back(parse(part, OptionPlace(option)));
   }
   return values;
 }

@@ -259,17 +259,13 @@ struct Family {
   }
 };
 
-bool IsEven(const Plan& plan) {
-  return plan.workers() == DevicesOnFullestNode(plan.placement) * plan.nodes();
-}
-
 // The family whose runs have the most numbers of nodes, of those the one with the most runs; null
 // where none has two of them.
 std::optional<Family> LargestFamily(const std::vector<Run>& runs, const MeasuredWorkload& of) {
   std::map<PlanKey, Family> families;
   const auto belongs = [&](const Run& run) {
     return !run.stopped && run.workload == of.workload && run.device == of.device &&
-           run.plan.hosts.empty() && IsEven(run.plan);
+           run.plan.hosts.empty() && AreNodesEqual(run.plan.placement);
   };
   const auto add = [](const Run& run, Family* family) {
     family->layouts[DevicesOnFullestNode(run.plan.placement)].insert(run.plan.nodes());

@@ -44,12 +44,8 @@ SweepAxis ParseSweepAxis(const std::string& text, const InputPlace& place) {
     }
     axis.values.push_back(value);
   };
-  const std::string list = text.substr(equals + 1);
-  for (std::size_t at = 0; at <= list.size();) {
-    std::size_t comma = list.find(',', at);
-    if (comma == std::string::npos) comma = list.size();
-    const std::string item(Trim(list.substr(at, comma - at)));
-    at = comma + 1;
+  for (const std::string& listed : SplitList(std::string_view(text).substr(equals + 1))) {
+    const std::string item(Trim(listed));
     const std::size_t dots = item.find("..");
     if (item.empty()) throw InputError(place, text, "has an empty value", allowed);
     if (dots == std::string::npos) {

@@ -36,12 +36,11 @@ std::string LaunchCommand(const Plan& plan) {
         "python TRAIN.py {}",
         hosts, plan.servers, FormatPlacement(plan.placement), options);
   }
-  const int fullest = DevicesOnFullestNode(plan.placement);
-  const bool even = plan.workers() == fullest * plan.nodes();
-  return fmt::format(
-      "{}torchrun --nnodes={} --nproc-per-node={} TRAIN.py {}", hosts, plan.nodes(),
-      even ? std::to_string(fullest) : "(of each node: " + FormatPlacement(plan.placement) + ")",
-      options);
+  return fmt::format("{}torchrun --nnodes={} --nproc-per-node={} TRAIN.py {}", hosts, plan.nodes(),
+                     AreNodesEqual(plan.placement)
+                         ? std::to_string(plan.placement.front())
+                         : "(of each node: " + FormatPlacement(plan.placement) + ")",
+                     options);
 }
 
 std::vector<Plan> SmallerLayouts(const Target& target, const Plan& goal,

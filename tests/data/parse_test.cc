@@ -455,6 +455,14 @@ TEST(Parse, Trim) {
   EXPECT_EQ(Trim(""), "");
 }
 
+TEST(Parse, PartsOfAList) {
+  using V = std::vector<std::string>;
+  EXPECT_EQ(SplitList("1,2, 3"), (V{"1", "2", " 3"}));
+  EXPECT_EQ(SplitList("ring"), (V{"ring"}));
+  EXPECT_EQ(SplitList(""), (V{""}));
+  EXPECT_EQ(SplitList(",8,"), (V{"", "8", ""}));
+}
+
 // ---- Text.
 
 TEST(Parse, Utf8) {
