@@ -62,6 +62,9 @@ std::string Tells(const Belief& belief, const Eigen::MatrixXd& before,
   return text.str();
 }
 
+// A plan of one worker, or without its exchange.
+Plan Alone(const Plan& plan) { return WithStrategy(plan, Strategy::kNone); }
+
 }  // namespace
 
 Eigen::MatrixXd CovarianceAfter(const Eigen::MatrixXd& covariance, const Eigen::VectorXd& gradient,
@@ -136,13 +139,6 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
   }
   return result;
 }
-
-namespace {
-
-// One worker alone.
-Plan Alone(const Plan& plan) { return WithStrategy(plan, Strategy::kNone); }
-
-}  // namespace
 
 void AddHostRuns(const BelievedModel& model, const Plan& target, const CalibratedRange& range,
                  const std::set<std::string>& hosts, NextRuns* next) {

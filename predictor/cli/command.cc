@@ -435,6 +435,17 @@ std::string DescribePlan(const Plan& plan) {
   return text;
 }
 
+std::string PlanHeading(const Target& target, const Plan& plan, const Style& style) {
+  return Heading(fmt::format("{} on {} ({}): {}", DescribeWorkload(target.workload),
+                             target.cluster.name, target.device, DescribePlan(plan)),
+                 style);
+}
+
+std::string IntervalText(const Prediction& prediction) {
+  return fmt::format("{}  (90 % interval {} to {})", FormatDuration(prediction.step_time),
+                     FormatDuration(prediction.low), FormatDuration(prediction.high));
+}
+
 std::string InputText(SampleRate<> given, SampleRate<> needed) {
   const std::string text = fmt::format(
       "A node gets {} and could take {}: ", FormatThroughput(given), FormatThroughput(needed));

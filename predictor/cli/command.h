@@ -201,6 +201,10 @@ void SetPlanOption(const std::string& key, const std::string& text, const Cluste
 // "8 workers (4 x 2), ring, local batch 128 x 4 accumulated": nodes x devices where all are equal,
 // else the placement.
 std::string DescribePlan(const Plan& plan);
+// The heading "resnet50 on gce-t4 (t4): 8 workers ...".
+std::string PlanHeading(const Target& target, const Plan& plan, const Style& style);
+// "2.8 s  (90 % interval 2.58 s to 3.04 s)".
+std::string IntervalText(const Prediction& prediction);
 // What a node gets, and what it would need for nothing to wait; whether that binds, and what helps.
 std::string InputText(SampleRate<> given, SampleRate<> needed);
 // "25 MiB", "tensor".

@@ -80,7 +80,7 @@ class Evaluation {
   std::size_t runs() const { return all_.relative.size(); }  // of which a step ended
   std::size_t taken() const { return taken_; }
   Score overall() const { return ScoreOf(all_); }
-  // Of all runs that were taken.
+  // The most that any of the runs taken asks of a cluster.
   const PlansExtent& extent() const { return extent_; }
   std::vector<ScoredGroup> By(const std::string& grouping) const;
 

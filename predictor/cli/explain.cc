@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "data/values/training_facts.h"
 #include "model/statistics/normal.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/wrapped.h"
@@ -26,11 +25,8 @@ std::string ValueText(const NamedValue& value) {
 void PrintExplanation(const Explanation& explanation, const Plan& plan, const Target& target) {
   const Style style = DetectStyle();
   const Prediction& p = explanation.prediction;
-  std::string out = Heading(fmt::format("{} on {} ({}): {}", DescribeWorkload(target.workload),
-                                        target.cluster.name, target.device, DescribePlan(plan)),
-                            style);
-  out += fmt::format("  step  {}  (90 % interval {} to {})\n\n", FormatDuration(p.step_time),
-                     FormatDuration(p.low), FormatDuration(p.high));
+  std::string out = PlanHeading(target, plan, style);
+  out += "  step  " + IntervalText(p) + "\n\n";
   const bool norms = std::any_of(
       explanation.terms.begin(), explanation.terms.end(),
       [](const ExplainedTerm& term) { return term.formula.find("||") != std::string::npos; });

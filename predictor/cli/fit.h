@@ -38,7 +38,7 @@ struct Fit {
   std::vector<MeasuredWorkload> workloads;
   std::vector<WholeForecast> whole_cluster;  // none of a cluster that is larger than a plan may be
 
-  // Of a usable outcome.
+  // What came out; the outcome has to be usable.
   const Calibration& calibration() const { return *outcome.cluster.calibration; }
 };
 

@@ -38,7 +38,7 @@ using Words = std::vector<std::string>;
 constexpr const char* kBackends[] = {"cuda", "onednn", "none"};
 enum class Compute { kCuda, kOneDnn, kNone };
 
-// Of the plan whose forecast is wanted. Who takes part is up to the hosts.
+// Options of the plan whose forecast is wanted. Who takes part is up to the hosts.
 constexpr const char* kGoalKeys[] = {"local-batch", "accumulation",      "bucket",
                                      "strategy",    "servers",           "colocated-servers",
                                      "sharding",    "pipelined-servers", "staleness-bound"};

@@ -153,15 +153,11 @@ void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan
   const auto line = [](const char* name, const std::string& text) {
     return NamedLine(name, text, TerminalWidth());
   };
-  std::string out = Heading(fmt::format("{} on {} ({}): {}", DescribeWorkload(target.workload),
-                                        target.cluster.name, target.device, DescribePlan(plan)),
-                            style);
+  std::string out = PlanHeading(target, plan, style);
   const auto lines = [&](const NamedLines& named) {
     for (const auto& [name, text] : named) out += line(name.c_str(), text);
   };
-  const std::string interval =
-      fmt::format("{}  (90 % interval {} to {})", FormatDuration(p.step_time),
-                  FormatDuration(p.low), FormatDuration(p.high));
+  const std::string interval = IntervalText(p);
   if (job.limit && !job.limit->finishes) {
     // Not a time to trust: nobody has seen such a step end.
     out += line("step", LimitText(*job.limit));

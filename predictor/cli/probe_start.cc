@@ -126,7 +126,7 @@ Place ReadOwnPlace(const Arguments& args) {
 std::string JoiningWords(const Arguments& args, const Place& place, int rank) {
   std::string words =
       fmt::format("--rank {} --of {} --master {}", rank, place.of, Quoted(MasterText(place)));
-  // Of an interface all hosts may have one; an address is this host's.
+  // All hosts may have an interface of the name; an address is this host's alone.
   if (args.Has("bind") &&
       network::InterfaceOf(network::LocalAddress(args.Text("bind"))) == args.Text("bind")) {
     words += " --bind " + Quoted(args.Text("bind"));

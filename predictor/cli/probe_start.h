@@ -14,17 +14,19 @@
 
 namespace stepcast::cli {
 
+// A variable of the environment; none where it is not set, or empty.
 std::optional<std::string> VariableOf(const char* name);
-// Between which hosts something is measured, and which of them this one is.
+// The options that say between which hosts something is measured, and which of them this one is.
 void AddMeetingOptions(po::options_description* options);
 // Who this host is among those of a probe, by options or by the environment.
 Place ReadOwnPlace(const Arguments& args);
 // "--rank 1 --of 4 --master n1:29411", and the interface that all hosts have: how another joins.
 std::string JoiningWords(const Arguments& args, const Place& place, int rank);
+// The time that an option gives, from `low` to `high`; `otherwise` where it is not given. All in s.
 double ReadSeconds(const Arguments& args, const char* option, double otherwise, double low,
                    double high);
-// Of all hosts, and without `agent`'s or the coordinator's deadline. Throws InputError for a token,
-// or an interface, that is none.
+// How the hosts meet, on any of them, without the deadline of the agent or of the coordinator.
+// Throws InputError for a token, or an interface, that is none.
 network::MeetingOptions ReadMeeting(const Arguments& args, const Place& place);
 // What a host that is not the first needs.
 network::AgentOptions AsAgent(const network::MeetingOptions& options, const Place& place);

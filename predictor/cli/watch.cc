@@ -19,7 +19,6 @@
 #include "calibrate/online/slow_drift.h"
 #include "data/logs/log_follower.h"
 #include "data/values/numbers.h"
-#include "data/values/training_facts.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/import_logs.h"
 #include "predictor/cli/metrics_server.h"
@@ -299,11 +298,6 @@ class Watched {
   std::map<std::string, std::int64_t> others_;  // numbers that are not looked at, by what they are
 };
 
-std::string Interval(const Prediction& p) {
-  return fmt::format("{}  (90 % interval {} to {})", FormatDuration(p.step_time),
-                     FormatDuration(p.low), FormatDuration(p.high));
-}
-
 std::string DriftText(const Drift& drift) {
   const std::string what = drift.cause == kSlowDrift ? "steps have changed little by little"
                                                      : drift.cause + " has changed";
@@ -342,12 +336,8 @@ std::string Line(const char* name, const std::string& text) {
 
 std::string Summary(Watched* job, const StepLog& log) {
   const Style style = DetectStyle();
-  const Target& target = job->target();
-  std::string out =
-      Heading(fmt::format("{} on {} ({}): {}", DescribeWorkload(target.workload),
-                          target.cluster.name, target.device, DescribePlan(job->plan())),
-              style);
-  out += Line("forecast", Interval(job->forecast()));
+  std::string out = PlanHeading(job->target(), job->plan(), style);
+  out += Line("forecast", IntervalText(job->forecast()));
   if (job->numbers() == 0) {
     out += Line("measured", fmt::format("nothing yet; {} of the warm-up", job->warm_up()));
     return out;
@@ -368,7 +358,7 @@ std::string Summary(Watched* job, const StepLog& log) {
                   FormatCount(job->numbers()), means));
   out += Line("last", fmt::format("{}, where {} was expected", FormatDuration(job->measured()),
                                   FormatDuration(job->expected())));
-  out += Line("learnt", Interval(job->Learnt()));
+  out += Line("learnt", IntervalText(job->Learnt()));
   const auto name = [](const std::string& rank) { return rank.empty() ? "-" : rank; };
   if (const auto slower = job->slower()) {
     out += Line("ranks", fmt::format("rank {} takes {}, {} times as long as rank {}, which is "
@@ -443,7 +433,7 @@ class Show {
             {"low_s", p.low.in(kSeconds)},
             {"high_s", p.high.in(kSeconds)}});
     } else if (!screen_) {
-      Tell("forecast " + Interval(job->forecast()));
+      Tell("forecast " + IntervalText(job->forecast()));
     }
   }
 
@@ -472,7 +462,7 @@ class Show {
     } else {
       Tell(fmt::format("line {}, step {}: {}, where {} was expected; learnt {}", job_->line(),
                        FormatCount(job_->steps()), FormatDuration(job_->measured()),
-                       FormatDuration(job_->expected()), Interval(job_->Learnt())));
+                       FormatDuration(job_->expected()), IntervalText(job_->Learnt())));
     }
   }
   // Draws the screen anew, now and then.

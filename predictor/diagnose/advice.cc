@@ -114,7 +114,7 @@ std::vector<RemedyIdea> RemediesFor(const Hypothesis& hypothesis, const Predicto
       add("a hierarchical all-reduce", by_node);
     }
   }
-  if (plan.largest_batch() <= kMostBatch / 2 && predictor.workload().communication_only == false) {
+  if (plan.largest_batch() <= kMostBatch / 2 && !predictor.workload().communication_only) {
     Plan larger = plan;
     larger.local_batch *= 2;
     if (larger.slow_local_batch) *larger.slow_local_batch *= 2;

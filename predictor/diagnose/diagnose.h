@@ -87,9 +87,10 @@ inline constexpr int kCauseCount = 10;
 inline constexpr const char* kCauseNames[kCauseCount] = {
     "nothing", "link", "flow", "latency", "loss", "host", "overlap", "batch", "input", "servers"};
 
-// Of one measured rate: programs that measure a path meet their own result within so much.
+// Standard deviation of ln(one measured rate): programs that measure a path meet their own result
+// within so much.
 inline constexpr double kProbeLogSd = 0.05;
-// Of a round trip: it differs with the time of day and with who measures.
+// The same of a round trip, which differs with the time of day and with who measures.
 inline constexpr double kTripLogSd = 0.3;
 
 // A measurement that is further from what a cause makes of it, in standard deviations, is not
@@ -107,10 +108,8 @@ struct Measurement {
   bool synthetic_input = false;   // of a step: its samples were made up in memory
   bool slowest_of_hosts = false;  // of a step: each host alone, and this is the longest
   bool exchange_alone = false;    // of a step: the workers exchange its gradients, and only that
-  // s, B/s, s, or a share of packets.
-  double value = 0;
-  // Of a loss: packets sent.
-  double packets = 0;
+  double value = 0;               // s, B/s, s, or a share of packets
+  double packets = 0;             // that were sent, of which a share got lost
 
   static Measurement Step(const Plan& plan, Duration<> step);
   static Measurement Rate(DataRate<> rate, int connections);

@@ -23,11 +23,11 @@ std::string SizeText(const Hypothesis& hypothesis, const Hypothesis& sized, cons
 // "the rate of 800 Mbit/s of 8 connections".
 std::string MeasurementText(const Measurement& measurement);
 
-// Of a rate that links cannot carry, as a clause.
+// A clause: the measured rate is more than links of `links` carry.
 std::string OverfillText(const Measurement& measurement, DataRate<> links);
 
-// Of so many measurements those that are at odds, as a clause: without one of them alone the rest
-// is met, or all of them are far from what the likeliest cause makes of them.
+// A clause that names those of `measured` measurements that are at odds: without one of them alone
+// the rest is met, or all of them are far from what the likeliest cause makes of them.
 std::string ContradictionText(const std::vector<std::string>& at_odds, std::size_t measured,
                               bool one_is_enough);
 

@@ -129,7 +129,8 @@ class Chooser {
   }
 
   void TryGrid() {
-    const double most = search_.most_global_batch / samples_.choosing;  // and what is beside
+    const double most =
+        search_.most_global_batch / samples_.choosing;  // of a worker, with what is beside
     const double beside = samples_.beside();
     const Plan& plan = compiled_.plan();
     const TrustedBatches trusted = search_.most_local_batch > 0

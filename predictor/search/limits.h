@@ -47,7 +47,7 @@ struct ScalingPoint {
   int workers = 1;
   Duration<> step_time;
   SampleRate<> throughput;
-  // Of weak scaling: throughput / that of as many single workers, with the samples that each has.
+  // Throughput / that of as many single workers with the samples that each has: weak scaling.
   double efficiency = 1;
 };
 

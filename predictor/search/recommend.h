@@ -78,7 +78,7 @@ struct RecommendOutcome {
   std::vector<Recommendation> pareto;
   std::string binding;  // the constraint that keeps the answer from being better, in words
   int considered = 0;
-  // Of them, those that are not in `pareto`, each for one reason.
+  // How many of them are not in `pareto`, each for one reason.
   int out_of_memory = 0;
   int over_global_batch = 0;
   int no_better = 0;    // than another of no larger global batch, or than the plan as given

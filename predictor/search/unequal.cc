@@ -23,7 +23,7 @@ class Sharing {
     return Of(given_.local_batch, given_.slow_local_batch.value_or(given_.local_batch));
   }
 
-  // Of one micro-step on each device, if all took the same; rounded up.
+  // The samples of a micro-step on each device if all took the same, rounded up.
   int EqualShare() const {
     const long long workers = given_.workers();
     return static_cast<int>((given_.micro_batch() + workers - 1) / workers);
@@ -59,12 +59,12 @@ class Sharing {
   }
 
  private:
-  // So that each fast device has a sample. Not less than one below the equal share, as that is
-  // above 1 where shares are sought.
+  // The most that a slow device may take, so that each fast one has a sample. Not less than one
+  // below the equal share, as that is above 1 where shares are sought.
   int MostOfSlow() const {
     return static_cast<int>((given_.micro_batch() - fast_workers_) / slow_workers_);
   }
-  // So that none is left over.
+  // What each fast device has to take so that no sample is left over.
   int FastBatch(int slow_batch) const {
     const long long left = given_.micro_batch() - 1LL * slow_workers_ * slow_batch;
     return static_cast<int>(std::min((left + fast_workers_ - 1) / fast_workers_, kMostBatch + 1LL));
