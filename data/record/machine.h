@@ -41,6 +41,7 @@ inline std::optional<Device> DataSheetOf(const std::map<std::string, Device>& de
   const auto known = devices.find(name);
   return known != devices.end() ? std::optional(known->second) : std::nullopt;
 }
+
 // Its memory bandwidth.
 inline std::optional<DataRate<>> MemoryBandwidthOf(const std::map<std::string, Device>& devices,
                                                    const std::string& name) {
