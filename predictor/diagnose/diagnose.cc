@@ -31,6 +31,7 @@ constexpr double kPriorOfNothing = 0.5;
 constexpr int kCoarse = 33;
 constexpr int kFine = 8;
 constexpr int kMostIterations = 12;
+constexpr int kMostHalvings = 6;
 constexpr double kConverged = 1e-4;
 // A parameter moves by no more at once: formulas are not linear over the widths of priors.
 constexpr double kLongestMove = 2;
@@ -44,6 +45,7 @@ double LogNormal(double x, double sd) {
 // The parameters at their likeliest, where one hypothesis holds to one degree.
 struct Fit {
   VectorXd theta;
+  VectorXd away;  // from the mean, in the belief's standard deviations: theta = mean + spread * away
   double log_evidence = 0;
   MatrixXd reduction;  // C G' L^-T: the posterior's covariance is C less its square
 };
@@ -56,54 +58,57 @@ class Evidence {
     }
   }
 
-  // Gauss-Newton steps in the space of the rows, from `start`.
+  // Gauss-Newton steps in the space of the rows from where `start` lies away from the mean. A step
+  // is halved until it leads to what is likelier: where one part of a step of training takes over
+  // from another, whole ones go to and fro.
   Fit At(const Hypothesis& hypothesis, double x, const VectorXd& start) const {
+    const MatrixXd& spread = model_.spread();
     const auto n = static_cast<Index>(rows_.size());
-    const MatrixXd& covariance = model_.covariance();
-    Fit fit{start, LossEvidence(hypothesis, x), MatrixXd::Zero(start.size(), 0)};
-    if (n == 0) {
-      fit.theta = model_.mean();
+    Fit fit{model_.mean(), VectorXd::Zero(start.size()), LossEvidence(hypothesis, x),
+            MatrixXd::Zero(start.size(), 0)};
+    if (n == 0) return fit;
+    fit.away = start;
+    fit.theta += spread * start;
+    Linear here = LinearAt(hypothesis, x, fit.theta);
+    Eigen::LLT<MatrixXd> root;
+    // What the rows say, as far as the mean does not: residuals there, if all were linear.
+    const auto at_mean = [&] {
+      MatrixXd total = here.gradient * here.gradient.transpose();
+      total.diagonal() += here.noise;
+      root.compute(total);
+      return VectorXd(here.residual + here.gradient * fit.away);
+    };
+    const auto step = [&] {
+      const VectorXd residual = at_mean();
+      const VectorXd move = here.gradient.transpose() * root.solve(residual) - fit.away;
+      const double length = (spread * move).cwiseAbs().maxCoeff();
+      if (length < kConverged) return false;
+      const double cost = here.Cost(fit.away, here.noise);
+      double share = std::min(1.0, kLongestMove / length);
+      for (int i = 0; i < kMostHalvings; ++i, share /= 2) {
+        const VectorXd away = fit.away + share * move;
+        const VectorXd theta = model_.mean() + spread * away;
+        Linear there = LinearAt(hypothesis, x, theta);
+        if (!there.residual.allFinite() || there.Cost(away, here.noise) >= cost) continue;
+        fit.away = away;
+        fit.theta = theta;
+        here = std::move(there);
+        return true;
+      }
+      return false;
+    };
+    // So bad that no step ends: nothing that was measured is like it.
+    if (!here.residual.allFinite()) {
+      fit.log_evidence = -std::numeric_limits<double>::infinity();
       return fit;
     }
-    MatrixXd g(n, start.size());
-    VectorXd residual(n);
-    VectorXd noise(n);
-    MatrixXd cross;
-    Eigen::LLT<MatrixXd> root;
-    const auto linearise = [&] {
-      for (Index i = 0; i < n; ++i) {
-        const Measurement& row = rows_[static_cast<std::size_t>(i)];
-        const Forecast forecast = model_.Of(row, hypothesis, x, fit.theta);
-        g.row(i) = forecast.gradient;
-        residual[i] = std::log(row.value) - forecast.log_value;
-        noise[i] = forecast.log_sd * forecast.log_sd;
-      }
-      residual += g * (fit.theta - model_.mean());
-      cross = covariance * g.transpose();
-      MatrixXd total = g * cross;
-      total.diagonal() += noise;
-      root.compute(total);
-    };
-    for (int i = 0; i < kMostIterations; ++i) {
-      linearise();
-      if (!residual.allFinite()) break;
-      VectorXd move = model_.mean() + cross * root.solve(residual) - fit.theta;
-      const double length = move.cwiseAbs().maxCoeff();
-      if (length > kLongestMove) move *= kLongestMove / length;
-      fit.theta += move;
-      if (length < kConverged) break;
-    }
-    linearise();
-    // So bad that no step ends: nothing that was measured is like it.
-    if (!residual.allFinite()) {
-      return {model_.mean(), -std::numeric_limits<double>::infinity(),
-              MatrixXd::Zero(start.size(), 0)};
-    }
+    for (int i = 0; i < kMostIterations && step(); ++i) {}
+    const VectorXd residual = at_mean();
     const VectorXd white = root.matrixL().solve(residual);
     fit.log_evidence += -0.5 * white.squaredNorm() -
                         MatrixXd(root.matrixL()).diagonal().array().log().sum() -
                         0.5 * static_cast<double>(n) * std::log(2 * std::numbers::pi);
-    fit.reduction = root.matrixL().solve(cross.transpose()).transpose();
+    fit.reduction = spread * root.matrixL().solve(here.gradient).transpose();
     return fit;
   }
 
@@ -114,6 +119,33 @@ class Evidence {
   }
 
  private:
+  // The rows' forecasts as they are about one theta.
+  struct Linear {
+    MatrixXd gradient;  // of ln value by `away`
+    VectorXd residual;  // ln(measured / forecast)
+    VectorXd noise;     // variance of that
+
+    // -2 ln of how likely `away` is, but for a constant.
+    double Cost(const VectorXd& away, const VectorXd& variances) const {
+      return residual.cwiseAbs2().cwiseQuotient(variances).sum() + away.squaredNorm();
+    }
+  };
+
+  Linear LinearAt(const Hypothesis& hypothesis, double x, const VectorXd& theta) const {
+    const auto n = static_cast<Index>(rows_.size());
+    MatrixXd by_theta(n, theta.size());
+    Linear linear{{}, VectorXd(n), VectorXd(n)};
+    for (Index i = 0; i < n; ++i) {
+      const Measurement& row = rows_[static_cast<std::size_t>(i)];
+      const Forecast forecast = model_.Of(row, hypothesis, x, theta);
+      by_theta.row(i) = forecast.gradient;
+      linear.residual[i] = std::log(row.value) - forecast.log_value;
+      linear.noise[i] = forecast.log_sd * forecast.log_sd;
+    }
+    linear.gradient = by_theta * model_.spread();
+    return linear;
+  }
+
   double LossEvidence(const Hypothesis& hypothesis, double x) const {
     double log_evidence = 0;
     for (const Measurement& row : losses_) {
@@ -151,11 +183,12 @@ struct Weighed {
   }
 };
 
-Weighed Weigh(const Hypothesis& hypothesis, const Evidence& evidence, const VectorXd& mean) {
+Weighed Weigh(const Hypothesis& hypothesis, const Evidence& evidence, Index parameters) {
   Weighed weighed{hypothesis, {}, 0, 0};
   std::vector<Weighed::Point>& points = weighed.points;
   const auto add = [&](double log_x) {
-    const VectorXd& start = points.empty() ? mean : points.back().fit.theta;
+    const VectorXd start =
+        points.empty() ? VectorXd(VectorXd::Zero(parameters)) : points.back().fit.away;
     points.push_back({log_x, evidence.At(hypothesis, std::exp(log_x), start), 0});
   };
   if (!hypothesis.has_degrees()) {
@@ -321,7 +354,7 @@ class Doctor {
   std::vector<Weighed> WeighAll(const Evidence& evidence) const {
     std::vector<Weighed> all;
     for (const Hypothesis& hypothesis : HypothesesOf(predictor_, complaint_.plan, KnowsLinks())) {
-      all.push_back(Weigh(hypothesis, evidence, model_.mean()));
+      all.push_back(Weigh(hypothesis, evidence, model_.mean().size()));
     }
     return all;
   }
@@ -346,7 +379,7 @@ class Doctor {
     }
     const Hypothesis nothing;
     const Evidence others(model_, steps);
-    const Fit fit = others.At(nothing, 1, model_.mean());
+    const Fit fit = others.At(nothing, 1, VectorXd::Zero(model_.mean().size()));
     const Forecast forecast = model_.Of(row, nothing, 1, fit.theta);
     const double log_sd = std::hypot(others.LogSd(fit, forecast.gradient), forecast.log_sd);
     const auto at = [&](double sds) {

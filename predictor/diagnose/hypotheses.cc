@@ -1,5 +1,6 @@
 #include "predictor/diagnose/hypotheses.h"
 
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -127,6 +128,7 @@ Forecaster::Forecaster(const Predictor& predictor, const Plan& plan,
     if (belief.origin(rate) != Origin::kPrior) continue;
     covariance_(rate, rate) = std::min(covariance_(rate, rate), kHealthyLogSd * kHealthyLogSd);
   }
+  spread_ = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(covariance_).operatorSqrt();
   base_ = Seconds(std::exp(StepOf(Measurement::Step(plan, {}), {}, 1, mean_).log_value));
 }
 

@@ -52,6 +52,8 @@ class Forecaster {
 
   const Eigen::VectorXd& mean() const { return mean_; }
   const Eigen::MatrixXd& covariance() const { return covariance_; }
+  // Its symmetric root.
+  const Eigen::MatrixXd& spread() const { return spread_; }
   const Plan& plan() const { return plan_; }
 
   // The step from which the degrees of `input` count, by default that of the belief; set before any
@@ -88,6 +90,7 @@ class Forecaster {
   bool knows_rate_ = false;
   Eigen::VectorXd mean_;
   Eigen::MatrixXd covariance_;
+  Eigen::MatrixXd spread_;
   Duration<> base_;
 };
 
