@@ -8,6 +8,7 @@
 #include "data/plan/check.h"
 #include "data/plan/limits.h"
 #include "data/record/link_path.h"
+#include "predictor/diagnose/text.h"
 #include "predictor/report/terminal.h"
 #include "predictor/search/one_worker.h"
 #include "predictor/search/payoff.h"
@@ -32,6 +33,12 @@ std::string RepairText(const Hypothesis& hypothesis, const Forecaster& model) {
           "{} connections to each peer instead of one "
           "(NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS)",
           kMoreConnections);
+    case Cause::kDeviceLink:
+      return fmt::format(
+          "devices that exchange at {} (nvidia-smi topo -m: peer access, NVLink, slots of 16 "
+          "lanes, "
+          "ACS off; NCCL rather than Gloo)",
+          DeviceRateText(model.DeviceRate()));
     case Cause::kLatency:
       return "a path without the long round trip (same rack, no tunnel, no overlay)";
     case Cause::kLoss:
@@ -193,7 +200,10 @@ std::vector<Candidate> CandidatesFor(const Complaint& complaint, const Predictor
     add(exchange,
         fmt::format("the exchange of {} by all workers, without a training",
                     FormatSize(predictor.Facts(plan).gradient)),
-        "all_reduce_perf of nccl-tests, its line of that size");
+        plan.nodes() > 1
+            ? "all_reduce_perf of nccl-tests, its line of that size"
+            : "all_reduce_perf of nccl-tests, its line of that size (p2pBandwidthLatencyTest and "
+              "nvidia-smi topo -m tell which path it takes)");
   }
   Measurement made_up = step(plan);
   made_up.synthetic_input = true;

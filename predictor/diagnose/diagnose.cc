@@ -401,10 +401,11 @@ class Doctor {
   }
 
   // Where nothing is wrong, what sets the pace has a size.
-  static Hypothesis Sized(Hypothesis hypothesis, const Binding& binding) {
+  static Hypothesis Sized(Hypothesis hypothesis, const Binding& binding, bool host_leads_out) {
     if (hypothesis.cause != Cause::kNothing) return hypothesis;
     if (binding.part == "flow") hypothesis.cause = Cause::kFlow;
     if (binding.part == "link") hypothesis.cause = Cause::kLink;
+    if (binding.part == "host" && !host_leads_out) hypothesis.cause = Cause::kDeviceLink;
     return hypothesis;
   }
 
@@ -432,7 +433,8 @@ class Doctor {
       explained.parts = forecast.parts;
       explained.surprise = SurpriseOf(row, one);
       Weighed sized = one;
-      sized.hypothesis = Sized(one.hypothesis, BindingOf(forecast.parts));
+      sized.hypothesis =
+          Sized(one.hypothesis, BindingOf(forecast.parts), HostLeadsOut(complaint_.plan));
       explained.size = SizeOf(sized, model_, *evidence_);
       explained.size.text = SizeText(one.hypothesis, sized.hypothesis, explained.size, model_,
                                      complaint_.plan, forecast.parts);

@@ -27,10 +27,12 @@
 //   batch      what no batch changes of a micro-step takes many times as long         4 .. 200
 //   input      samples arrive too slowly: each host's, or those of all together       0.5 .. 100
 //   servers    servers on the workers' nodes, all on one, or variables dealt in turn  -
+//   device_link  devices of a host exchange at a share of what is stated or believed  0.01 .. 0.7
 //
 // A range is as wide as what people have reported, so that a cause that has to be just so bad loses
-// by it. What links and flows carry where nobody states or has learnt it is taken as in the belief,
-// but within what healthy networks differ by: what is slow is slow against something. Where nobody
+// by it. What links, flows and devices of one host carry where nobody states or has learnt it is
+// taken as in the belief, but within what healthy ones differ by: what is slow is slow against
+// something. Where nobody
 // knows the links' rate, flows are not told from them. A slow host is one of those that only the
 // whole plan uses; times of one worker, or of one node of several, are of a good one.
 //
@@ -81,11 +83,13 @@ enum class Cause {
   kOverlap,
   kBatch,
   kInput,
-  kServers
+  kServers,
+  kDeviceLink
 };
-inline constexpr int kCauseCount = 10;
+inline constexpr int kCauseCount = 11;
 inline constexpr const char* kCauseNames[kCauseCount] = {
-    "nothing", "link", "flow", "latency", "loss", "host", "overlap", "batch", "input", "servers"};
+    "nothing", "link",  "flow",  "latency", "loss",       "host",
+    "overlap", "batch", "input", "servers", "device_link"};
 
 // Standard deviation of ln(one measured rate): programs that measure a path meet their own result
 // within so much.

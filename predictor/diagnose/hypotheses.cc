@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "data/record/link_path.h"
 #include "model/exchange/synchronisation.h"
@@ -28,6 +29,9 @@ constexpr double kNumericStep = 1e-4;
 // flows reach on two public clusters, 5.4 and 18 Gbit/s, is a standard deviation to either side.
 // The priors of parameters are wider: they hold what is wrong too, which here is told apart.
 constexpr double kHealthyLogSd = 0.6;
+// The same of what devices of one host exchange at: nine in ten within 1.2 to 12 GB/s, from devices
+// that meet in the host's memory to slots of 16 lanes (those of the prior, 1.3 to 11 GB/s).
+constexpr double kHealthyDeviceLinkLogSd = 0.7;
 
 // Loaders work ahead: what the slower of the two pipelines leaves of the knee between them.
 constexpr double kInputKnee = 8;
@@ -38,6 +42,9 @@ struct Range {
   double log_sd = 0;
 };
 constexpr Range kLinkShare{0.004, 0.7};
+// From one lane of a slot, or copies through the processor, instead of 16; and PCIe instead of
+// NVLink.
+constexpr Range kDeviceLinkShare{0.01, 0.7};
 constexpr Range kFlowShare{0.05, 0.5};
 constexpr Range kRoundTrips{0.3e-3, 0.3};
 constexpr Range kLosses{1e-5, 0.1};
@@ -84,6 +91,7 @@ std::vector<Hypothesis> HypothesesOf(const Predictor& predictor, const Plan& pla
       add(Cause::kLoss, {std::max(kLosses.low, 2 * link.loss.value_or(0)), kLosses.high});
     }
   }
+  if (!alone && !HostLeadsOut(plan)) add(Cause::kDeviceLink, kDeviceLinkShare);
   if (computes && plan.workers() > 1 && TraitsOf(plan.strategy).synchronous) {
     add(Cause::kHost, kSlowdowns);
   }
@@ -124,9 +132,16 @@ Forecaster::Forecaster(const Predictor& predictor, const Plan& plan,
   covariance_(known, known) = share * share;
   knows_rate_ =
       predictor.cluster().link.bandwidth || belief.origin(kLinkBandwidth) != Origin::kPrior;
-  for (const int rate : {int{kLinkBandwidth}, int{kFlowBandwidth}}) {
+  const ParameterSpec& of_devices = kClusterParameterSpecs[kHostBandwidth];
+  knows_device_rate_ =
+      belief.origin(kHostBandwidth) != Origin::kPrior ||
+      std::sqrt(covariance_(kHostBandwidth, kHostBandwidth)) < of_devices.prior_log_sd;
+  constexpr std::pair<int, double> kHealthy[] = {{kLinkBandwidth, kHealthyLogSd},
+                                                 {kFlowBandwidth, kHealthyLogSd},
+                                                 {kHostBandwidth, kHealthyDeviceLinkLogSd}};
+  for (const auto& [rate, log_sd] : kHealthy) {
     if (belief.origin(rate) != Origin::kPrior) continue;
-    covariance_(rate, rate) = std::min(covariance_(rate, rate), kHealthyLogSd * kHealthyLogSd);
+    covariance_(rate, rate) = std::min(covariance_(rate, rate), log_sd * log_sd);
   }
   spread_ = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(covariance_).operatorSqrt();
   base_ = Seconds(std::exp(StepOf(Measurement::Step(plan, {}), {}, 1, mean_).log_value));
@@ -143,6 +158,10 @@ PlanParameters Forecaster::ParametersAt(const VectorXd& theta) const {
 DataRate<> Forecaster::StatedRate() const {
   if (link_.bandwidth) return *link_.bandwidth;
   return DataRate<>::FromSi(std::exp(mean_[hosts_.link]));
+}
+
+DataRate<> Forecaster::DeviceRate() const {
+  return DataRate<>::FromSi(std::exp(mean_[kHostBandwidth]));
 }
 
 bool Forecaster::Overfills(const Measurement& measurement) const {
@@ -174,6 +193,9 @@ Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hy
       break;
     case Cause::kFlow:
       cluster.si[kFlowBandwidth] *= x;
+      break;
+    case Cause::kDeviceLink:
+      cluster.si[kHostBandwidth] *= x;
       break;
     case Cause::kLatency:
       facts.link.rtt = Seconds(x);
@@ -311,6 +333,9 @@ Forecast Forecaster::SizeOf(const Hypothesis& hypothesis, double x, const Vector
       break;
     case Cause::kFlow:
       times(kFlowBandwidth);
+      break;
+    case Cause::kDeviceLink:
+      times(kHostBandwidth);
       break;
     case Cause::kBatch:
       times(Belief::kWorkloadOffset + kFixedTime);

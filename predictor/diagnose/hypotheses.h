@@ -67,6 +67,10 @@ class Forecaster {
   DataRate<> StatedRate() const;
   // Whether somebody stated it, or learnt it.
   bool knows_rate() const { return link_.bandwidth.has_value() || knows_rate_; }
+  // What the devices of a host exchange at, as stated or believed, and without what is wrong.
+  DataRate<> DeviceRate() const;
+  // Whether somebody stated it, or learnt it, or a data sheet does.
+  bool knows_device_rate() const { return knows_device_rate_; }
   // Whether it is a rate that links which are stated cannot carry.
   bool Overfills(const Measurement& measurement) const;
   // ln of how bad it is, in the unit of the size, and its gradient by theta.
@@ -88,6 +92,7 @@ class Forecaster {
   Belief::AtHosts hosts_;
   LinkFacts link_;  // between the nodes, as stated
   bool knows_rate_ = false;
+  bool knows_device_rate_ = false;
   Eigen::VectorXd mean_;
   Eigen::MatrixXd covariance_;
   Eigen::MatrixXd spread_;

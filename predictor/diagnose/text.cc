@@ -15,6 +15,8 @@ double UnitOf(const Hypothesis& hypothesis) {
     case Cause::kLink:
     case Cause::kFlow:
       return kGigabitsPerSecond.si;
+    case Cause::kDeviceLink:
+      return kGigabytesPerSecond.si;
     case Cause::kLatency:
     case Cause::kBatch:
       return kMilliseconds.si;
@@ -28,6 +30,8 @@ std::string UnitNameOf(const Hypothesis& hypothesis) {
     case Cause::kLink:
     case Cause::kFlow:
       return kGigabitsPerSecond.symbol;
+    case Cause::kDeviceLink:
+      return kGigabytesPerSecond.symbol;
     case Cause::kLatency:
     case Cause::kBatch:
       return kMilliseconds.symbol;
@@ -38,11 +42,20 @@ std::string UnitNameOf(const Hypothesis& hypothesis) {
   }
 }
 
+std::string DeviceRateText(DataRate<> rate) {
+  return fmt::format("{} {}", FormatNumber(rate.in(kGigabytesPerSecond)),
+                     kGigabytesPerSecond.symbol);
+}
+
 namespace {
 
 // Where nothing is wrong.
 std::string PaceText(const Hypothesis& sized, DataRate<> rate) {
   if (sized.cause == Cause::kNothing) return "";
+  if (sized.cause == Cause::kDeviceLink) {
+    return fmt::format("what the devices of a host exchange at, {}, sets the pace",
+                       DeviceRateText(rate));
+  }
   const std::string text = FormatRate(rate);
   return sized.cause == Cause::kFlow
              ? fmt::format("what connections between two nodes carry, {}, sets the pace", text)
@@ -62,6 +75,11 @@ std::string SizeText(const Hypothesis& hypothesis, const Hypothesis& sized, cons
     case Cause::kFlow:
       return fmt::format("the connections between two nodes carry {} together, whatever the link",
                          FormatRate(BytesPerSecond(si)));
+    case Cause::kDeviceLink:
+      return fmt::format(
+          "the devices of a host exchange at {}, where {} {}", DeviceRateText(BytesPerSecond(si)),
+          DeviceRateText(model.DeviceRate()),
+          model.knows_device_rate() ? "are known" : "are taken, as nobody states them");
     case Cause::kLatency:
       return fmt::format("messages between nodes wait for a round trip of {}",
                          FormatDuration(Seconds(si)));

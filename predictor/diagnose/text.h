@@ -20,6 +20,9 @@ std::string UnitNameOf(const Hypothesis& hypothesis);
 std::string SizeText(const Hypothesis& hypothesis, const Hypothesis& sized, const CauseSize& size,
                      const Forecaster& model, const Plan& plan, const StepTime<double>& parts);
 
+// "0.31 GB/s": what devices of a host exchange at.
+std::string DeviceRateText(DataRate<> rate);
+
 // "the rate of 800 Mbit/s of 8 connections".
 std::string MeasurementText(const Measurement& measurement);
 
