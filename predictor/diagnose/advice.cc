@@ -20,6 +20,7 @@ namespace {
 // NCCL_SOCKET_NTHREADS, at most 64); eight saturate what links of today carry.
 constexpr int kMoreConnections = 8;
 constexpr int kIntervals[] = {2, 8};
+constexpr int kLess = 4;  // the batch of a device alone
 constexpr int kMeasuredAccumulation = 4;
 constexpr double kPacketsCounted = 1e5;  // of one iperf3 run of some seconds
 
@@ -175,6 +176,13 @@ std::vector<Candidate> CandidatesFor(const Complaint& complaint, const Predictor
   alone.overlap = Overlap::kBuckets;
   if (plan.workers() > 1) {
     add(step(alone), "a step of one device alone", "the same training on one device");
+    if (alone.local_batch >= kLess) {
+      Plan less = alone;
+      less.local_batch /= kLess;
+      add(step(less),
+          fmt::format("a step of one device alone with a local batch of {}", less.local_batch),
+          "the same training on one device with a quarter of the batch");
+    }
     Measurement slowest = step(alone);
     slowest.slowest_of_hosts = true;
     add(slowest,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numbers>
 #include <numeric>
@@ -45,7 +46,6 @@ double LogNormal(double x, double sd) {
 // The parameters at their likeliest, where one hypothesis holds to one degree.
 struct Fit {
   VectorXd theta;
-  VectorXd away;  // from the mean, in the belief's standard deviations: theta = mean + spread * away
   double log_evidence = 0;
   MatrixXd reduction;  // C G' L^-T: the posterior's covariance is C less its square
 };
@@ -58,17 +58,16 @@ class Evidence {
     }
   }
 
-  // Gauss-Newton steps in the space of the rows from where `start` lies away from the mean. A step
-  // is halved until it leads to what is likelier: where one part of a step of training takes over
-  // from another, whole ones go to and fro.
-  Fit At(const Hypothesis& hypothesis, double x, const VectorXd& start) const {
+  // Gauss-Newton steps in the space of the rows, from the mean: what is likeliest to another degree
+  // may lie beyond a hill. A step is halved until it leads to what is likelier: where one part of a
+  // step of training takes over from another, whole ones go to and fro.
+  Fit At(const Hypothesis& hypothesis, double x) const {
     const MatrixXd& spread = model_.spread();
     const auto n = static_cast<Index>(rows_.size());
-    Fit fit{model_.mean(), VectorXd::Zero(start.size()), LossEvidence(hypothesis, x),
-            MatrixXd::Zero(start.size(), 0)};
+    Fit fit{model_.mean(), LossEvidence(hypothesis, x), MatrixXd::Zero(model_.mean().size(), 0)};
     if (n == 0) return fit;
-    fit.away = start;
-    fit.theta += spread * start;
+    // Away from the mean, in the belief's standard deviations: theta = mean + spread * away.
+    VectorXd away = VectorXd::Zero(model_.mean().size());
     Linear here = LinearAt(hypothesis, x, fit.theta);
     Eigen::LLT<MatrixXd> root;
     // What the rows say, as far as the mean does not: residuals there, if all were linear.
@@ -76,21 +75,21 @@ class Evidence {
       MatrixXd total = here.gradient * here.gradient.transpose();
       total.diagonal() += here.noise;
       root.compute(total);
-      return VectorXd(here.residual + here.gradient * fit.away);
+      return VectorXd(here.residual + here.gradient * away);
     };
     const auto step = [&] {
       const VectorXd residual = at_mean();
-      const VectorXd move = here.gradient.transpose() * root.solve(residual) - fit.away;
+      const VectorXd move = here.gradient.transpose() * root.solve(residual) - away;
       const double length = (spread * move).cwiseAbs().maxCoeff();
       if (length < kConverged) return false;
-      const double cost = here.Cost(fit.away, here.noise);
+      const double cost = here.Cost(away, here.noise);
       double share = std::min(1.0, kLongestMove / length);
       for (int i = 0; i < kMostHalvings; ++i, share /= 2) {
-        const VectorXd away = fit.away + share * move;
-        const VectorXd theta = model_.mean() + spread * away;
+        const VectorXd tried = away + share * move;
+        const VectorXd theta = model_.mean() + spread * tried;
         Linear there = LinearAt(hypothesis, x, theta);
-        if (!there.residual.allFinite() || there.Cost(away, here.noise) >= cost) continue;
-        fit.away = away;
+        if (!there.residual.allFinite() || there.Cost(tried, here.noise) >= cost) continue;
+        away = tried;
         fit.theta = theta;
         here = std::move(there);
         return true;
@@ -102,7 +101,8 @@ class Evidence {
       fit.log_evidence = -std::numeric_limits<double>::infinity();
       return fit;
     }
-    for (int i = 0; i < kMostIterations && step(); ++i) {}
+    bool moves = true;
+    for (int i = 0; moves && i < kMostIterations; ++i) moves = step();
     const VectorXd residual = at_mean();
     const VectorXd white = root.matrixL().solve(residual);
     fit.log_evidence += -0.5 * white.squaredNorm() -
@@ -183,13 +183,11 @@ struct Weighed {
   }
 };
 
-Weighed Weigh(const Hypothesis& hypothesis, const Evidence& evidence, Index parameters) {
+Weighed Weigh(const Hypothesis& hypothesis, const Evidence& evidence) {
   Weighed weighed{hypothesis, {}, 0, 0};
   std::vector<Weighed::Point>& points = weighed.points;
   const auto add = [&](double log_x) {
-    const VectorXd start =
-        points.empty() ? VectorXd(VectorXd::Zero(parameters)) : points.back().fit.away;
-    points.push_back({log_x, evidence.At(hypothesis, std::exp(log_x), start), 0});
+    points.push_back({log_x, evidence.At(hypothesis, std::exp(log_x)), 0});
   };
   if (!hypothesis.has_degrees()) {
     add(0);
@@ -330,18 +328,19 @@ class Doctor {
   Diagnosis Examine(bool advise) {
     Diagnosis diagnosis;
     diagnosis.measured = complaint_.step;
+    CentreCompute();
     const Measurement row = Measurement::Step(complaint_.plan, complaint_.step);
     SetExpected(row, &diagnosis);
     std::vector<Measurement> rows = complaint_.known;
     rows.push_back(row);
     evidence_.emplace(model_, rows);
     all_ = WeighAll(*evidence_);
-    if (diagnosis.is_short()) {
+    SetCauses(row, &diagnosis);
+    if (diagnosis.is_short() && diagnosis.causes.front().cause == Cause::kNothing) {
       std::erase_if(all_,
                     [](const Weighed& one) { return one.hypothesis.cause != Cause::kNothing; });
+      SetCauses(row, &diagnosis);
     }
-    SetProbabilities(&all_);
-    SetCauses(row, &diagnosis);
     if (!diagnosis.is_short()) SetContradiction(rows, &diagnosis);
     if (advise) {
       if (diagnosis.at_odds.empty()) SetRemedies(&diagnosis);
@@ -351,10 +350,27 @@ class Doctor {
   }
 
  private:
+  // Whether it is the step of a part of the job, or of all of it without its input: what is wrong
+  // with the whole has no part in it.
+  bool IsOfPart(const Measurement& known) const {
+    return known.what == Measured::kStep && !known.slowest_of_hosts && !known.exchange_alone &&
+           (known.synthetic_input || known.plan.workers() < complaint_.plan.workers());
+  }
+
+  void CentreCompute() {
+    if (predictor_.compute_source() != ComputeSource::kPrior) return;
+    const Measurement* smallest = nullptr;
+    for (const Measurement& known : complaint_.known) {
+      if (!IsOfPart(known)) continue;
+      if (smallest == nullptr || known.plan.workers() < smallest->plan.workers()) smallest = &known;
+    }
+    if (smallest != nullptr) model_.CentreCompute(*smallest);
+  }
+
   std::vector<Weighed> WeighAll(const Evidence& evidence) const {
     std::vector<Weighed> all;
     for (const Hypothesis& hypothesis : HypothesesOf(predictor_, complaint_.plan, KnowsLinks())) {
-      all.push_back(Weigh(hypothesis, evidence, model_.mean().size()));
+      all.push_back(Weigh(hypothesis, evidence));
     }
     return all;
   }
@@ -371,15 +387,11 @@ class Doctor {
   // they are stated.
   void SetExpected(const Measurement& row, Diagnosis* diagnosis) {
     std::vector<Measurement> steps;
-    for (const Measurement& known : complaint_.known) {
-      if (known.what == Measured::kStep && !known.slowest_of_hosts &&
-          (known.synthetic_input || known.plan.workers() < complaint_.plan.workers())) {
-        steps.push_back(known);
-      }
-    }
+    std::copy_if(complaint_.known.begin(), complaint_.known.end(), std::back_inserter(steps),
+                 [&](const Measurement& known) { return IsOfPart(known); });
     const Hypothesis nothing;
     const Evidence others(model_, steps);
-    const Fit fit = others.At(nothing, 1, VectorXd::Zero(model_.mean().size()));
+    const Fit fit = others.At(nothing, 1);
     const Forecast forecast = model_.Of(row, nothing, 1, fit.theta);
     const double log_sd = std::hypot(others.LogSd(fit, forecast.gradient), forecast.log_sd);
     const auto at = [&](double sds) {
@@ -410,6 +422,8 @@ class Doctor {
   }
 
   void SetCauses(const Measurement& row, Diagnosis* diagnosis) {
+    SetProbabilities(&all_);
+    diagnosis->causes.clear();
     std::sort(all_.begin(), all_.end(),
               [](const Weighed& a, const Weighed& b) { return a.probability > b.probability; });
     for (const Weighed& one : all_) {
@@ -448,29 +462,32 @@ class Doctor {
     diagnosis->binding = BindingOf(diagnosis->causes.front().parts);
   }
 
-  // Which cause is named, where that is not the likeliest.
+  // Which cause is named: what is likelier wrong than not has something wrong with it, though each
+  // cause alone be less likely than none. Within the interval it is one that is likelier than none;
+  // in a step that is no longer than expected only one that is likelier than all else, as other
+  // measurements show it.
   static void SetFirst(Diagnosis* diagnosis) {
     std::vector<ExplainedBy>& causes = diagnosis->causes;
-    auto named = causes.begin();
-    if (diagnosis->measured <= diagnosis->expected) {
-      // Each makes a step longer than it should be, and this one is not.
-      named = std::find_if(causes.begin(), causes.end(),
-                           [](const ExplainedBy& one) { return one.cause == Cause::kNothing; });
-    } else if (diagnosis->is_long() && named->cause == Cause::kNothing &&
-               named->probability < 0.5) {
-      // What is likelier wrong than not has something wrong with it, though each cause alone be
-      // less likely than none.
-      named = std::find_if(causes.begin() + 1, causes.end(),
-                           [&](const ExplainedBy& one) { return AddsMost(one, *diagnosis); });
+    auto named = std::find_if(causes.begin(), causes.end(),
+                              [](const ExplainedBy& one) { return one.cause == Cause::kNothing; });
+    if (named->probability < 0.5) {
+      const double least = diagnosis->measured <= diagnosis->expected ? 0.5
+                           : diagnosis->is_long()                     ? 0.0
+                                                                      : named->probability;
+      const auto slow = std::find_if(causes.begin(), causes.end(), [&](const ExplainedBy& one) {
+        return one.probability >= least && Slows(one, *diagnosis);
+      });
+      if (slow != causes.end()) named = slow;
     }
-    if (named != causes.end()) std::rotate(causes.begin(), named, named + 1);
+    std::rotate(causes.begin(), named, named + 1);
   }
 
-  // Whether at least half of what the step is too long by is the cause's own, in logarithms. The
-  // rest would be there without it: parameters that are not as they are believed.
-  static bool AddsMost(const ExplainedBy& one, const Diagnosis& diagnosis) {
+  // Whether the step is longer by the cause, and at least half of what it is too long by is the
+  // cause's own, in logarithms. The rest would be there without it: parameters that are not as they
+  // are believed.
+  static bool Slows(const ExplainedBy& one, const Diagnosis& diagnosis) {
     return std::log(one.step / (one.step - one.added)) >=
-           0.5 * std::log(diagnosis.measured / diagnosis.expected);
+           std::max(kLeastAdded, 0.5 * std::log(diagnosis.measured / diagnosis.expected));
   }
 
   const Weighed& LikeliestFormOf(Cause cause) const {
@@ -618,6 +635,7 @@ class Doctor {
     if (diagnosis->next && diagnosis->next->bits < kLeastBits) diagnosis->next.reset();
   }
 
+  static constexpr double kLeastAdded = 0.1;  // of ln(step)
   static constexpr double kLeastGain = 1.02;
   static constexpr double kLeastBits = 0.02;
   static constexpr double kWorthForecasting = 0.02;

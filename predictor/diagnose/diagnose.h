@@ -36,6 +36,9 @@
 // knows the links' rate, flows are not told from them. A slow host is one of those that only the
 // whole plan uses; times of one worker, or of one node of several, are of a good one.
 //
+// Where nothing else tells how long the job computes, what is believed of it is centred on the step
+// of the smallest part of it that was measured: what a cause explains of that alone speaks for none.
+//
 // Each hypothesis is a single cause: two at once show as one that leaves a rest, which is said.
 //
 // The next measurement is the one that tells most of which cause it is: of each that can be made,
@@ -44,10 +47,11 @@
 //
 // Note that probabilities sum to one; that no cause is likelier for being listed twice; that a
 // measurement that every hypothesis forecasts alike changes none of them; that a step as the model
-// expects it speaks for nothing; that one longer than its interval has nothing wrong with it only
-// where that is likelier than all causes together, or where none of these adds at least half of
-// what it is longer by; that one no longer than expected has no cause named, and that one shorter
-// than its interval has none at all.
+// expects it speaks for nothing; that a cause that is named adds a tenth to a step, and at least half
+// of what it is longer by than expected; that one longer than its interval has nothing wrong with it
+// only where that is likelier than all causes together, or none is such a cause; that in one no
+// longer than expected a cause is named only where it is likelier than all else: what was measured
+// of its parts has its share of what is wrong.
 //
 // What was measured can contradict itself, by a slip in what was typed in: then no cause meets all
 // of it, and the likeliest is only the one that gives way most easily. A figure is at odds where
@@ -181,7 +185,7 @@ struct Diagnosis {
   Binding expected_binding;
   Duration<> measured;
   // Whether it is shorter than the interval: every cause makes a step longer, so none is left but
-  // that nothing is wrong.
+  // that nothing is wrong, and what other measurements show.
   bool is_short() const { return measured < low; }
   bool is_long() const { return measured > high; }
   // Whether the first cause comes within three standard deviations of a step to what was measured.
@@ -191,9 +195,8 @@ struct Diagnosis {
   // all, or where nothing but a second one is missing. Where it is not, there are no remedies.
   std::vector<std::string> at_odds;
   std::string contradiction;  // the same as a clause
-  // The likeliest first; those that cannot apply are left out. Nothing is first where the step is
-  // no longer than expected, and is not where it is longer than its interval, something is likelier
-  // wrong than not, and one of the causes adds most of what it is longer by.
+  // The one that is named first, the others by their probability; those that cannot apply are left
+  // out.
   std::vector<ExplainedBy> causes;
   Binding binding;               // of the step under the first of them
   std::vector<Remedy> remedies;  // what brings most first; under the first cause

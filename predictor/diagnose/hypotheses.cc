@@ -33,6 +33,10 @@ constexpr double kHealthyLogSd = 0.6;
 // that meet in the host's memory to slots of 16 lanes (those of the prior, 1.3 to 11 GB/s).
 constexpr double kHealthyDeviceLinkLogSd = 0.7;
 
+// Of ln(compute of a step / the step), where nothing but one measured step tells: what else is in it
+// nobody knows.
+constexpr double kReferenceLogSd = 1.0;
+
 // Loaders work ahead: what the slower of the two pipelines leaves of the knee between them.
 constexpr double kInputKnee = 8;
 
@@ -143,8 +147,33 @@ Forecaster::Forecaster(const Predictor& predictor, const Plan& plan,
     if (belief.origin(rate) != Origin::kPrior) continue;
     covariance_(rate, rate) = std::min(covariance_(rate, rate), log_sd * log_sd);
   }
-  spread_ = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(covariance_).operatorSqrt();
+  SetSpread();
   base_ = Seconds(std::exp(StepOf(Measurement::Step(plan, {}), {}, 1, mean_).log_value));
+}
+
+// A belief may hold what is certain, and what goes together: such a covariance has no inverse, and
+// rounding leaves eigenvalues below nought.
+void Forecaster::SetSpread() {
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(covariance_);
+  spread_ = solver.eigenvectors() * solver.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal() *
+            solver.eigenvectors().transpose();
+}
+
+void Forecaster::CentreCompute(const Measurement& step) {
+  const Plan& plan = step.plan;
+  const double sample =
+      step.value / (1.0 * plan.accumulation_steps * plan.largest_batch()) / (1 + kFixedToSamples);
+  constexpr auto kFixed = Eigen::Index{Belief::kWorkloadOffset + kFixedTime};
+  constexpr auto kFloor = Eigen::Index{Belief::kWorkloadOffset + kFloorTime};
+  constexpr auto kSample = Eigen::Index{Belief::kWorkloadOffset + kSampleTime};
+  mean_[kSample] = std::log(sample);
+  mean_[kFixed] = std::log(kFixedToSamples * plan.largest_batch() * sample);
+  mean_[kFloor] = std::log(FloorBesideSamples(0, sample));
+  constexpr double kVariance = kReferenceLogSd * kReferenceLogSd;
+  covariance_(kSample, kSample) = kVariance;
+  covariance_(kFixed, kFixed) = kVariance + kFixedToSamplesLogSd * kFixedToSamplesLogSd;
+  covariance_(kSample, kFixed) = covariance_(kFixed, kSample) = kVariance;
+  SetSpread();
 }
 
 PlanParameters Forecaster::ParametersAt(const VectorXd& theta) const {

@@ -60,6 +60,9 @@ class Forecaster {
   // of them is asked.
   void SetBase(Duration<> step) { base_ = step; }
 
+  // What is believed of compute, where nothing but this step tells.
+  void CentreCompute(const Measurement& step);
+
   Forecast Of(const Measurement& measurement, const Hypothesis& hypothesis, double x,
               const Eigen::VectorXd& theta) const;
 
@@ -85,6 +88,7 @@ class Forecaster {
   Forecast RateOf(const Measurement& measurement, const Hypothesis& hypothesis, double x,
                   const Eigen::VectorXd& theta) const;
   int LatencyPosition() const;
+  void SetSpread();
 
   const Predictor& predictor_;
   Plan plan_;

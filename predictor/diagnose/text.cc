@@ -184,7 +184,7 @@ std::string CauseText(const ExplainedBy& explained) {
 }
 
 std::string VerdictOf(const Diagnosis& diagnosis) {
-  if (diagnosis.is_short()) {
+  if (diagnosis.is_short() && diagnosis.causes.front().cause == Cause::kNothing) {
     return fmt::format(
         "the step is shorter than it should be, {} against {} to {}: nothing slows it; look at "
         "what was typed in, or calibrate",
@@ -214,19 +214,25 @@ std::string VerdictOf(const Diagnosis& diagnosis) {
   const std::string sure = FormatPercent(first.probability);
   if (nothing) {
     const std::string pace = first.size.text.empty() ? "" : ", and " + first.size.text;
+    const bool likeliest =
+        std::all_of(diagnosis.causes.begin(), diagnosis.causes.end(),
+                    [&](const ExplainedBy& one) { return one.probability <= first.probability; });
     if (diagnosis.is_long()) {
-      return fmt::format(
-          "that nothing is wrong is likeliest ({} sure), though the step is longer than its 90 % "
-          "interval{}",
-          sure, pace);
+      return fmt::format("{}, though the step is longer than its 90 % interval{}",
+                         likeliest
+                             ? fmt::format("that nothing is wrong is likeliest ({} sure)", sure)
+                             : "nothing that is likely adds most of what it is too long by",
+                         pace);
     }
     if (first.probability < 0.5) {
-      return diagnosis.measured <= diagnosis.expected
-                 ? fmt::format("nothing slows it: the step is no longer than it should be{}", pace)
-                 : fmt::format(
-                       "that nothing is wrong is likeliest ({} sure): the step is within its 90 % "
-                       "interval{}",
-                       sure, pace);
+      if (diagnosis.measured <= diagnosis.expected) {
+        return fmt::format("nothing slows it: the step is no longer than it should be{}", pace);
+      }
+      return fmt::format("{}: the step is within its 90 % interval{}",
+                         likeliest
+                             ? fmt::format("that nothing is wrong is likeliest ({} sure)", sure)
+                             : "nothing that is likely slows it",
+                         pace);
     }
     return fmt::format("nothing is wrong with it ({} sure): the step is as it should be{}", sure,
                        pace);

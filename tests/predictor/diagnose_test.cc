@@ -327,6 +327,136 @@ TEST(Diagnose, AVerdictOfNothingSaysHowLongTheStepIs) {
             "% interval");
 }
 
+// Devices of one host that exchange too slowly, as through one lane of a slot, are told from one
+// host's network, its input and its compute.
+TEST(Diagnose, TellsASlowExchangeWithinAHost) {
+  const Predictor predictor(Cluster(), *FindWorkload("bert_base"), std::nullopt);
+  Complaint complaint;
+  complaint.plan.placement = {4};
+  complaint.plan.local_batch = 8;
+  complaint.known = {Measurement::Step(AloneOf(complaint.plan), Seconds(0.2))};
+  const auto diagnose = [&](double rate) {
+    const double exchange = 1.5 * 438e6 / (rate * 1e9);  // 2 (4 - 1)/4 of 110 M parameters
+    complaint.step = Seconds(0.2 + exchange);
+    Measurement alone = Measurement::Step(complaint.plan, Seconds(exchange));
+    alone.exchange_alone = true;
+    complaint.known.resize(1);
+    complaint.known.push_back(alone);
+    return Diagnose(predictor, complaint);
+  };
+  for (const double rate : {0.1, 0.2, 0.4}) {
+    const Diagnosis slow = diagnose(rate);
+    const ExplainedBy& first = slow.causes.front();
+    EXPECT_EQ(first.cause, Cause::kDeviceLink) << VerdictOf(slow);
+    EXPECT_EQ(first.size.unit, "GB/s");
+    EXPECT_NEAR(first.size.value / rate, 1, 0.3);
+    EXPECT_NE(VerdictOf(slow).find("where 3.8 GB/s are taken, as nobody states them"),
+              std::string::npos)
+        << VerdictOf(slow);
+    EXPECT_TRUE(std::any_of(slow.remedies.begin(), slow.remedies.end(), [](const Remedy& remedy) {
+      return remedy.repairs && remedy.text.find("nvidia-smi topo -m") != std::string::npos;
+    }));
+  }
+  for (const double rate : {3.0, 12.0}) {
+    EXPECT_EQ(diagnose(rate).causes.front().cause, Cause::kNothing) << rate;
+  }
+}
+
+// Where one part of a step takes over from another, whole steps of the search go to and fro.
+TEST(Diagnose, WhatParametersCanExplainIsExplained) {
+  const Predictor predictor(Cluster(), *FindWorkload("gpt2_large"), std::nullopt);
+  Complaint complaint;
+  complaint.plan.placement = {2, 2};
+  complaint.plan.local_batch = 1;
+  complaint.plan.shard = Shard::kParameters;
+  Plan node = complaint.plan;
+  node.placement = {2};
+  complaint.known = {Measurement::Step(node, Seconds(2.0))};
+  complaint.step = Seconds(8.0);
+  const double expected = Diagnose(predictor, complaint).expected.si();
+  for (double times = 0.5; times < 2; times *= 1.1) {
+    complaint.step = Seconds(times * expected);
+    const Diagnosis diagnosis = Diagnose(predictor, complaint);
+    const auto nothing =
+        std::find_if(diagnosis.causes.begin(), diagnosis.causes.end(),
+                     [](const ExplainedBy& one) { return one.cause == Cause::kNothing; });
+    EXPECT_LT(std::abs(nothing->surprise), 1.5) << times;
+  }
+}
+
+// What flows of one connection and of eight carry, a long round trip explains as well as a cap of
+// flows does. That is known only where the search for the likeliest parameters of each degree does
+// not begin where those of the degree before were left.
+TEST(Diagnose, ALongRoundTripIsAsLikelyAsACapOfFlows) {
+  const Predictor predictor(Cluster(), *FindWorkload("resnet50"), T4(), "t4");
+  Complaint complaint;
+  complaint.plan.placement = {1, 1};
+  complaint.plan.local_batch = 64;
+  complaint.plan.link.bandwidth = GigabitsPerSecond(100);
+  complaint.step = Seconds(0.93);
+  complaint.known = {Measurement::Step(AloneOf(complaint.plan), Seconds(0.275)),
+                     Measurement::Rate(GigabitsPerSecond(8.5), 8)};
+  const Diagnosis diagnosis = Diagnose(predictor, complaint);
+  const auto probability = [&](Cause cause) {
+    return diagnosis.causes[static_cast<std::size_t>(RankOf(diagnosis, cause))].probability;
+  };
+  EXPECT_GT(probability(Cause::kLatency), 0.5 * probability(Cause::kFlow));
+  EXPECT_LT(probability(Cause::kNothing), 0.05);
+}
+
+// A device alone may show what is wrong with all: then it is named, though the whole takes no longer
+// than its parts let expect.
+TEST(Diagnose, NamesWhatPartsOfTheJobShow) {
+  const Predictor predictor(Cluster(), *FindWorkload("resnet50"), T4(), "t4");
+  Complaint complaint;
+  complaint.plan.placement = {1, 1};
+  complaint.plan.local_batch = 64;
+  complaint.plan.link.bandwidth = GigabitsPerSecond(25);
+  Plan alone = AloneOf(complaint.plan);
+  const double healthy = predictor.PredictStep(alone).total().si();
+  const auto add = [&](int batch, double step) {
+    alone.local_batch = batch;
+    complaint.known.push_back(Measurement::Step(alone, Seconds(step)));
+  };
+  const double launches = 5 * healthy;
+  add(64, launches + healthy);
+  add(16, launches + healthy / 4);
+  complaint.step = Seconds(launches + healthy);  // with an exchange that hides
+  const Diagnosis diagnosis = Diagnose(predictor, complaint);
+  EXPECT_LE(diagnosis.measured, diagnosis.expected);
+  EXPECT_EQ(diagnosis.causes.front().cause, Cause::kBatch) << VerdictOf(diagnosis);
+  EXPECT_NEAR(diagnosis.causes.front().size.value, 1e3 * launches, 200 * launches);
+  // Where they show nothing, there is nothing.
+  complaint.known.clear();
+  add(64, healthy);
+  add(16, healthy / 4);
+  complaint.step = Seconds(healthy);
+  EXPECT_EQ(Diagnose(predictor, complaint).causes.front().cause, Cause::kNothing);
+}
+
+// The step of one worker is all that is known of the compute of a network known by its size: a cause
+// is not likelier for explaining that.
+TEST(Diagnose, TheTimeOfAnUnknownNetworkIsWhatItIs) {
+  Workload workload;
+  workload.name = "network";
+  workload.parameters = workload.trainable_parameters = 7'000'000'000;
+  workload.gradient_bytes = Bytes(4.0 * 7e9);
+  for (const double alone : {0.02, 0.2, 2.0, 20.0}) {
+    const Predictor predictor(Cluster(), workload, std::nullopt);
+    Complaint complaint;
+    complaint.plan.placement = Placement(16, 1);
+    complaint.plan.local_batch = 1;
+    complaint.plan.link.bandwidth = GigabitsPerSecond(10);
+    complaint.known = {Measurement::Step(AloneOf(complaint.plan), Seconds(alone))};
+    complaint.step = Seconds(1.0);
+    complaint.step = Diagnose(predictor, complaint).expected * 1.5;  // within the interval
+    const Diagnosis diagnosis = Diagnose(predictor, complaint);
+    EXPECT_LT(diagnosis.measured, diagnosis.high);
+    EXPECT_EQ(diagnosis.causes.front().cause, Cause::kNothing) << VerdictOf(diagnosis);
+    EXPECT_GT(diagnosis.causes.front().probability, 0.5) << VerdictOf(diagnosis);
+  }
+}
+
 // A slip in what was typed in leaves no cause, and then none is named.
 TEST(Diagnose, NamesWhatIsAtOdds) {
   const std::vector<Device> sheets = ReadDevices(STEPCAST_SOURCE_DIR "/data/machines/gpus.yaml");

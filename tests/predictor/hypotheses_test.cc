@@ -142,6 +142,9 @@ TEST(Hypotheses, OfTheJobAreOtherParameters) {
   truth.cluster.si[kFlowBandwidth] *= 0.1;
   ExpectSame(StepUnder(predictor, plan, {Cause::kFlow}, 0.1), step(truth, plan));
   truth = TheTruth();
+  truth.cluster.si[kHostBandwidth] *= 0.05;
+  ExpectSame(StepUnder(predictor, plan, {Cause::kDeviceLink}, 0.05), step(truth, plan));
+  truth = TheTruth();
   truth.workloads["resnet50"].si[kFixedTime] *= 20;
   ExpectSame(StepUnder(predictor, plan, {Cause::kBatch}, 20), step(truth, plan));
   // The slowest is slower still by so much.
@@ -157,6 +160,19 @@ TEST(Hypotheses, OfTheJobAreOtherParameters) {
   truth = TheTruth();
   truth.host_slowdowns["d"] = 2;
   ExpectSame(StepUnder(predictor, plan, {Cause::kHost}, 2, measurement), step(truth, alone));
+}
+
+// Where a step of one device is all that tells of compute, it is the centre of what is believed.
+TEST(Hypotheses, ComputeIsCentredOnWhatWasMeasured) {
+  const Predictor predictor(Cluster(), *FindWorkload("resnet50"), std::nullopt);
+  Plan plan = BasePlan();
+  Forecaster model(predictor, plan, {});
+  const Plan alone = OneWorkerOf(plan);
+  for (const double step : {1e-3, 0.1, 10.0}) {
+    Measurement one = Measurement::Step(alone, Seconds(step));
+    model.CentreCompute(one);
+    EXPECT_NEAR(std::exp(model.Of(one, {}, 1, model.mean()).log_value) / step, 1, 0.2) << step;
+  }
 }
 
 // The slower of two pipelines: what is fed takes x times the step as it should be, in proportion to
@@ -263,10 +279,12 @@ TEST(Hypotheses, AHealthyNetworkIsKnownBetterThanAnyNetwork) {
   const Cluster unknown = SyntheticCluster();
   const Predictor predictor(unknown, *FindWorkload("resnet50"), std::nullopt);
   const Forecaster model(predictor, BasePlan(), {});
-  for (const int rate : {int{kLinkBandwidth}, int{kFlowBandwidth}}) {
+  for (const int rate : {int{kLinkBandwidth}, int{kFlowBandwidth}, int{kHostBandwidth}}) {
     EXPECT_LT(model.covariance()(rate, rate), predictor.belief().log_covariance()(rate, rate));
-    EXPECT_NEAR(std::sqrt(model.covariance()(rate, rate)), 0.6, 1e-12);
+    EXPECT_NEAR(std::sqrt(model.covariance()(rate, rate)), rate == kHostBandwidth ? 0.7 : 0.6,
+                1e-12);
   }
+  EXPECT_LT((model.spread() * model.spread() - model.covariance()).cwiseAbs().maxCoeff(), 1e-9);
 }
 
 // ---- What is asked next, and what is advised.
@@ -353,6 +371,7 @@ TEST(Values, AreWrittenAsWhatTheyAre) {
 
 // The rate that links should have is known where somebody states it or runs have told it.
 TEST(Values, ARateThatNobodyStatesIsSaidToBeTaken) {
+  EXPECT_EQ(internal::DeviceRateText(GigabytesPerSecond(0.25)), "0.25 GB/s");
   const Hypothesis link{Cause::kLink};
   CauseSize size;
   size.value = 2;  // Gbit/s
