@@ -23,6 +23,13 @@ constexpr long long kMostNodesInAll = 100'000'000;
 // The share of a step from which on compute is all that binds it.
 constexpr double kNearlyAll = 0.95;
 
+// The hosts of so many nodes, where there is no choice of them and all have names.
+std::vector<std::string> NamedHosts(const Cluster& cluster, int nodes) {
+  std::vector<std::string> hosts = HostsOfAllNodes(cluster, nodes);
+  if (std::find(hosts.begin(), hosts.end(), "") != hosts.end()) hosts.clear();
+  return hosts;
+}
+
 template <class T>
 std::vector<T> Or(const std::vector<T>& given, std::vector<T> otherwise) {
   return given.empty() ? otherwise : given;
@@ -139,13 +146,6 @@ void ForEachCandidate(const Predictor& predictor, const Plan& plan, int devices_
       }
     }
   }
-}
-
-// The hosts of so many nodes, where there is no choice of them and all have names.
-std::vector<std::string> NamedHosts(const Cluster& cluster, int nodes) {
-  std::vector<std::string> hosts = HostsOfAllNodes(cluster, nodes);
-  if (std::find(hosts.begin(), hosts.end(), "") != hosts.end()) hosts.clear();
-  return hosts;
 }
 
 bool KnowsWorth(const RecommendOptions& options) {
