@@ -36,11 +36,11 @@ double Profile::Reach(int parameter, double sign) {
   const double value = fit_.values[static_cast<std::size_t>(parameter)];
   const double edge =
       std::abs(std::log((sign > 0 ? p.spec->high : p.spec->low) * p.spec->si_per_unit) - value);
-  if (linear >= edge) return linear;
   double inside = 0;
   double inside_root = 0;
   Fit at = fit_;
-  for (double reach = linear;; reach = std::min(kGrowth * reach, edge)) {
+  for (double reach = linear;; reach *= kGrowth) {
+    if (reach >= edge) return std::max(linear, edge);
     at = FitHolding(parameter, sign * reach, at);
     if (!at.usable) return std::max(linear, inside);
     const double rise = at.cost - fit_.cost;
@@ -50,7 +50,7 @@ double Profile::Reach(int parameter, double sign) {
       const double share = (kRootOfRise - inside_root) / (root - inside_root);
       return std::max(linear, inside + share * (reach - inside));
     }
-    if (reach >= edge || reach > kFarthest * prior) return reach;
+    if (reach > kFarthest * prior) return reach;
     inside = reach;
     inside_root = root;
   }

@@ -3,8 +3,7 @@
 // The interval of ln(value) ends where the cost, with all other parameters fitted anew, has risen
 // by z^2/2, z = 1.96 for 95 %. Where the cost is a parabola this is what the covariance says; where
 // what the runs show is a sum of which the value is a small part, or a maximum of which it is the
-// smaller side, the interval is wider and lopsided, and ends at the edge of the parameter's range
-// where the cost has not risen so far there.
+// smaller side, the interval is wider and lopsided, and ends at the edge of the parameter's range.
 //
 // Note that an interval is never narrower than the covariance says, within the range. A search on
 // the way may meet a lower cost than the fit's own: another minimum.
