@@ -579,6 +579,8 @@ TEST(ShippedMachines, TheDriversNameLeadsToItsBoard) {
                                {"NVIDIA H100 NVL", "h100_nvl", 94, 835.5, 0},
                                {"NVIDIA H20", "h20", 96, 148, 450},
                                {"NVIDIA GH200 480GB", "gh200", 96, 990, 450},
+                               {"NVIDIA A10", "a10", 24, 125, 0},
+                               {"NVIDIA A10G", "a10g", 24, 70, 0},
                                {"NVIDIA L20", "l20", 48, 119.5, 0},
                                {"NVIDIA RTX A6000", "rtx_a6000", 48, 154.8, 0},
                                {"NVIDIA RTX A5000", "rtx_a5000", 24, 111.1, 0},
