@@ -374,16 +374,18 @@ Prediction Predictor::Predict(const Plan& plan) const {
   }
   if (asynchronous) prediction.async_servers = terms->async;  // less busy where samples are late
   AddFlags(plan, facts, answer, profiled, &prediction);
-  if (facts.nodes > 1 && background.si() > 0 && TraitsOf(facts.strategy).exchanges) {
+  const bool leaves_node = facts.nodes > 1 || (has_servers && !facts.server.colocated);
+  if (leaves_node && background.si() > 0 && TraitsOf(facts.strategy).exchanges) {
     const DataRate<> line = facts.link.bandwidth.value_or(cluster.node_link());
     const DataRate<> taken = terms->node_path.path.taken / kPayloadShare;
     if (taken < background * (1 - 1e-9)) {
       prediction.flags.push_back(
-          fmt::format("other traffic of {:.3g} Gbit/s asks for more than it gets beside an "
-                      "exchange on a link of {:.3g} Gbit/s: taken as {:.3g}; what gives no way may "
-                      "have more, so state the bandwidth that it leaves",
-                      background.in(kGigabitsPerSecond), line.in(kGigabitsPerSecond),
-                      taken.in(kGigabitsPerSecond)));
+          fmt::format("other traffic of {:.3g} Gbit/s asks for more than {} on a link of {:.3g} "
+                      "Gbit/s: taken as {:.3g}; what gives no way may have more, so state the "
+                      "bandwidth that it leaves",
+                      background.in(kGigabitsPerSecond),
+                      background > line ? "there is" : "it gets beside an exchange",
+                      line.in(kGigabitsPerSecond), taken.in(kGigabitsPerSecond)));
     }
   }
   return prediction;

@@ -711,6 +711,33 @@ TEST(Flags, BbrUnderLoss) {
   EXPECT_FALSE(HasFlag(predictor.Predict(plan), "BBR"));
 }
 
+// Other traffic that a link has no room for, beside rounds or streams, be it for one worker's alone.
+TEST(Flags, TrafficThatALinkDoesNotCarry) {
+  const auto flags = [](Plan plan, double gbit_per_s, const std::string& fragment) {
+    plan.link.bandwidth = GigabitsPerSecond(10.0);
+    plan.link.background = GigabitsPerSecond(gbit_per_s);
+    return HasFlag(Calibrated().Predict(plan), fragment);
+  };
+  const std::string any = "other traffic";
+  const std::string gets =
+      "asks for more than it gets beside an exchange on a link of 10 Gbit/s: taken as ";
+  const std::string there_is =
+      "other traffic of 20 Gbit/s asks for more than there is on a link of 10 Gbit/s: taken as ";
+  Plan ring = AllreducePlan({1, 1, 1, 1}, 32);
+  EXPECT_FALSE(flags(ring, 7, any));
+  EXPECT_TRUE(flags(ring, 10, gets + "7.14;"));
+  EXPECT_TRUE(flags(ring, 20, there_is + "7.14;"));
+  Plan served = ServerPlan(Strategy::kPsSync, 1, 2);
+  EXPECT_FALSE(flags(served, 4, any));
+  EXPECT_TRUE(flags(served, 6, gets + "5;"));
+  EXPECT_TRUE(flags(served, 20, there_is + "5;"));
+  served.server.colocated = true;
+  served.servers = 1;
+  EXPECT_FALSE(flags(served, 20, any)) << "nothing leaves the node";
+  ring.placement = {4};
+  EXPECT_FALSE(flags(ring, 20, any)) << "nothing leaves the node";
+}
+
 // How well a stated rate is known counts of the links that a plan has.
 TEST(Intervals, LinksOfServersThatAreNotThere) {
   Cluster cluster = CalibratedCluster(PlausibleTruth());
