@@ -706,7 +706,14 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
     }
   }
   const double loss = std::max(facts.link.loss.value_or(0), facts.server_link.loss.value_or(0));
-  const bool bbr = facts.link.congestion_control == CongestionControl::kBbr;
+  const bool rdma = internal::ExchangeLink(facts)->rdma();
+  const auto of_tcp = [&](bool stated, const char* what) {
+    if (!communicates || !rdma || !stated) return;
+    flags.push_back(fmt::format("{} is a matter of TCP: over RDMA it changes nothing", what));
+  };
+  of_tcp(plan.link.congestion_control.has_value(), "congestion control");
+  of_tcp(plan.link.loss_burst.has_value(), "how long losses last together");
+  const bool bbr = !rdma && facts.link.congestion_control == CongestionControl::kBbr;
   if (communicates && bbr && loss >= kCertainBbrLoss) {
     flags.push_back(fmt::format("BBR with a loss of {:.3g}: its rate is not certain beyond {:g} %",
                                 loss, 100 * kCertainBbrLoss));

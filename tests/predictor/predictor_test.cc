@@ -707,8 +707,37 @@ TEST(Flags, BbrUnderLoss) {
     EXPECT_FALSE(HasFlag(p, "sets the pace")) << loss;
   }
   EXPECT_TRUE(HasFlag(predictor.Predict(plan), "BBR with a loss of 0.1:"));
+  Plan rdma = plan;
+  rdma.link.transport = Transport::kRdma;
+  EXPECT_FALSE(HasFlag(predictor.Predict(rdma), "BBR")) << "nothing of it is TCP";
   plan.link.congestion_control = CongestionControl::kCubic;
   EXPECT_FALSE(HasFlag(predictor.Predict(plan), "BBR"));
+}
+
+TEST(Flags, FactsOfTcpOverRdma) {
+  const Predictor predictor = Calibrated();
+  const std::string kControl =
+      "congestion control is a matter of TCP: over RDMA it changes nothing";
+  const std::string kBurst =
+      "how long losses last together is a matter of TCP: over RDMA it changes nothing";
+  Plan plan = AllreducePlan({1, 1}, 32);
+  plan.link.rtt = Milliseconds(1.0);
+  plan.link.loss = 1e-4;
+  plan.link.transport = Transport::kRdma;
+  EXPECT_FALSE(HasFlag(predictor.Predict(plan), "a matter of TCP"));
+  const Duration<> without = predictor.PredictStep(plan).total();
+  plan.link.congestion_control = CongestionControl::kReno;
+  EXPECT_TRUE(HasFlag(predictor.Predict(plan), kControl));
+  EXPECT_FALSE(HasFlag(predictor.Predict(plan), kBurst));
+  plan.link.loss_burst = Milliseconds(1.0);
+  EXPECT_TRUE(HasFlag(predictor.Predict(plan), kBurst));
+  EXPECT_EQ(predictor.PredictStep(plan).total(), without) << "as the flags say";
+  Plan within = plan;
+  within.placement = {2};
+  EXPECT_FALSE(HasFlag(predictor.Predict(within), "a matter of TCP"));
+  plan.link.transport.reset();
+  EXPECT_FALSE(HasFlag(predictor.Predict(plan), "a matter of TCP"));
+  EXPECT_NE(predictor.PredictStep(plan).total(), without);
 }
 
 // Other traffic that a link has no room for, beside rounds or streams, be it for one worker's alone.
