@@ -235,6 +235,12 @@ Json PartsJson(const StepTime<double>& parts) {
           {"input_wait_s", parts.input_wait.in(kSeconds)}};
 }
 
+// Whether the step of the first cause says something of this job: not where none meets what was
+// measured, nor where all are far longer than that.
+bool MeetsTheJob(const Diagnosis& d) {
+  return d.at_odds.empty() && (d.is_explained() || !d.is_short());
+}
+
 Json DiagnosisJson(const Diagnosis& d, const Plan& plan, const Target& target) {
   Json json;
   json["workload"] = target.workload.name;
@@ -253,7 +259,7 @@ Json DiagnosisJson(const Diagnosis& d, const Plan& plan, const Target& target) {
   for (const ExplainedBy& cause : d.causes) {
     Json one = {{"cause", kCauseNames[static_cast<int>(cause.cause)]},
                 {"probability", cause.probability},
-                {"text", CauseText(cause)},
+                {"text", CauseText(cause, d)},
                 {"step_time_s", cause.step.in(kSeconds)},
                 {"added_s", cause.added.in(kSeconds)},
                 {"surprise", cause.surprise}};
@@ -268,7 +274,7 @@ Json DiagnosisJson(const Diagnosis& d, const Plan& plan, const Target& target) {
     json["causes"].push_back(std::move(one));
   }
   json["remedies"] = Json::array();
-  for (const Remedy& remedy : d.remedies) {
+  for (const Remedy& remedy : MeetsTheJob(d) ? d.remedies : std::vector<Remedy>()) {
     json["remedies"].push_back(
         {{"text", remedy.text},
          {"repairs", remedy.repairs},
@@ -345,12 +351,11 @@ void PrintDiagnosis(const Diagnosis& d, const Plan& plan, const Target& target) 
       d.is_explained()) {
     out += Line("", d.binding.sentence);
   }
-  // Where no cause meets what was measured, the likeliest says nothing of this job.
-  const bool is_consistent = d.at_odds.empty();
-  if (is_consistent) {
+  const bool is_met = MeetsTheJob(d);
+  if (is_met) {
     out += heading("Where the time goes") + PartsText(first.step, first.parts, style);
   }
-  out += heading(is_consistent ? "What may be wrong" : "What comes nearest");
+  out += heading(is_met ? "What may be wrong" : "What comes nearest");
   Table causes({"probability", LeftColumn("cause"), "step", LeftColumn("")});
   std::vector<ExplainedBy> sorted = d.causes;
   std::stable_sort(sorted.begin(), sorted.end(), [](const ExplainedBy& a, const ExplainedBy& b) {
@@ -360,10 +365,10 @@ void PrintDiagnosis(const Diagnosis& d, const Plan& plan, const Target& target) 
     constexpr double kWorthSaying = 0.005;
     if (cause.probability < kWorthSaying) continue;
     causes.AddRow({FormatPercent(cause.probability), kCauseNames[static_cast<int>(cause.cause)],
-                   FormatDuration(cause.step), CauseText(cause)});
+                   FormatDuration(cause.step), CauseText(cause, d)});
   }
   out += causes.Render(style, 2);
-  if (!d.remedies.empty()) {
+  if (is_met && !d.remedies.empty()) {
     out += heading(first.cause == Cause::kNothing ? "What would bring more"
                                                   : "What would help, if that is it");
     Table remedies({"throughput", "step", LeftColumn("with")});
@@ -372,7 +377,7 @@ void PrintDiagnosis(const Diagnosis& d, const Plan& plan, const Target& target) 
     }
     out += remedies.Render(style, 2);
   }
-  if (d.next && is_consistent) {
+  if (d.next && is_met) {
     out += heading("What to measure next");
     out += Line("measure", d.next->text);
     out += Line("by", d.next->command);

@@ -210,8 +210,9 @@ Diagnosis Diagnose(const Predictor& predictor, const Complaint& complaint,
 // What is wrong in one sentence, without its full stop, and how sure that is.
 std::string VerdictOf(const Diagnosis& diagnosis);
 
-// One cause in one sentence; where nothing is wrong, that.
-std::string CauseText(const ExplainedBy& explained);
+// One of its causes in one sentence; where nothing is wrong, that, or that no cause is of a step
+// that is too short.
+std::string CauseText(const ExplainedBy& explained, const Diagnosis& diagnosis);
 
 }  // namespace stepcast
 

@@ -179,8 +179,9 @@ std::string OutweighedText(const Diagnosis& diagnosis) {
 }  // namespace
 }  // namespace internal
 
-std::string CauseText(const ExplainedBy& explained) {
-  return explained.cause == Cause::kNothing ? "all as the model expects it" : explained.size.text;
+std::string CauseText(const ExplainedBy& explained, const Diagnosis& diagnosis) {
+  if (explained.cause != Cause::kNothing) return explained.size.text;
+  return diagnosis.is_short() ? "no cause makes a step shorter" : "all as the model expects it";
 }
 
 std::string VerdictOf(const Diagnosis& diagnosis) {

@@ -86,7 +86,17 @@ TEST(DiagnoseCli, AStepThatIsTooShortHasNoCause) {
     ASSERT_EQ(json.at("causes").size(), 1u) << json.at("verdict");
     EXPECT_EQ(json.at("causes").at(0).at("cause"), "nothing");
     EXPECT_EQ(json.at("causes").at(0).at("probability"), 1);
-    ExpectText(asked, {"shorter than it should be"});
+    ExpectText(asked, {"shorter than it should be", "no cause makes a step shorter"});
+    EXPECT_EQ(json.at("causes").at(0).at("text"), "no cause makes a step shorter");
+    // What the model has instead, far longer, says nothing of this job.
+    const bool far = json.at("causes").at(0).at("surprise") < -3;
+    const std::string text = Stepcast(asked).out;
+    EXPECT_EQ(text.find("Where the time goes") == std::string::npos, far) << text;
+    EXPECT_EQ(text.find("What would bring more") == std::string::npos, far) << text;
+    EXPECT_EQ(json.at("remedies").empty(), far);
+    if (share < 0.5) {
+      EXPECT_TRUE(far) << share;
+    }
   }
 }
 
