@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "data/plan/bucket_words.h"
+#include "data/plan/limits.h"
 #include "data/values/compression.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
@@ -412,13 +413,15 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   const Plan plan = ReadPlan(args, target);
   RequireBatch(plan);
   RecommendOptions search;
-  const auto counts = [](std::string_view text, const InputPlace& place) {
-    return ParseInteger(text, place, 1, 100'000'000);
+  const auto counts = [&](const char* option, int most) {
+    return ParseList(args, option, [&](std::string_view text, const InputPlace& place) {
+      return ParseInteger(text, place, 1, most);
+    });
   };
-  search.workers = ParseList(args, "try-workers", counts);
-  search.local_batches = ParseList(args, "try-local-batch", counts);
-  search.accumulation_steps = ParseList(args, "try-accumulation", counts);
-  search.servers = ParseList(args, "try-servers", counts);
+  search.workers = counts("try-workers", kMostCount);
+  search.local_batches = counts("try-local-batch", kMostBatch);
+  search.accumulation_steps = counts("try-accumulation", kMostCount);
+  search.servers = counts("try-servers", kMostCount);
   search.strategies = ParseList(args, "try-strategy", ParseEnum<Strategy>);
   const auto has_servers = [](Strategy tried) { return TraitsOf(tried).may_have_servers(); };
   const bool any_servers =

@@ -507,6 +507,14 @@ TEST(Errors, SearchOptions) {
               {"--try-strategy: 'rung'"});
   ExpectError(Words{"recommend"} + base + Words{"--most-global-batch", "0"},
               {"--most-global-batch"});
+  // More than a plan may have is told of what was typed.
+  for (const char* option : {"--try-workers", "--try-accumulation", "--try-servers"}) {
+    ExpectError(Words{"recommend"} + base +
+                    Words{"--strategy", "ps-sync", "--servers", "1", option, "2,1000001"},
+                {std::string(option) + ": '1000001'", "allowed: a whole number from 1 to 1000000"});
+  }
+  ExpectError(Words{"recommend"} + base + Words{"--try-local-batch", "100000001"},
+              {"--try-local-batch: '100000001'"});
 }
 
 TEST(Errors, FilesAreNamedWithTheirLine) {
