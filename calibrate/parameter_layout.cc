@@ -14,6 +14,7 @@
 #include "data/record/input_error.h"
 #include "data/units/shortest.h"
 #include "data/values/placement.h"
+#include "data/values/suggest.h"
 #include "data/values/workload_scope.h"
 #include "model/compute/sheet_compute.h"
 #include "model/step/parameter_specs.h"
@@ -182,15 +183,25 @@ void ParameterLayout::Apply(const ParameterStatement& statement) {
     p.source = statement.source;
   }
   if (found) return;
-  std::string names;
+  const bool of_all = statement.workload.empty();
+  const std::string asked = of_all ? statement.name : statement.workload + "/" + statement.name;
+  std::vector<std::string> names;
+  std::string allowed;
   for (const FittedParameter& p : parameters_) {
     const std::string name(p.spec->name);
-    if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    names.push_back(name);
+    allowed += (allowed.empty() ? "" : ", ") + name;
+  }
+  std::vector<std::string> of_workloads;
+  for (const auto& [workload, offsets] : workload_offset_) {
+    for (const ParameterSpec& spec : kWorkloadParameterSpecs) {
+      of_workloads.push_back(workload + "/" + std::string(spec.name));
+    }
   }
   throw InputError(
-      {"", 0, "parameter"},
-      statement.workload.empty() ? statement.name : statement.workload + "/" + statement.name,
-      "is no parameter of these runs", names);
+      {"", 0, "parameter"}, asked,
+      "is no parameter of these runs" + DidYouMean(asked, of_all ? names : of_workloads), allowed);
 }
 
 int ParameterLayout::AddSlowHosts(const std::vector<std::string>& hosts) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "data/values/suggest.h"
 #include "model/catalog/catalog.h"
 #include "model/step/parameter_specs.h"
 #include "predictor/cli/command.h"
@@ -117,6 +118,23 @@ void PrintParameter(const ParameterSpec& spec, const Model<double>& reader, cons
   Print(out + "\n");
 }
 
+// What an id that is not known was probably meant to be; its last part may have been all that was
+// said.
+std::string MeantModel(const std::string& wanted, const std::vector<Model<double>>& catalog) {
+  std::map<std::string, std::string> meant;
+  for (const ParameterSpec* spec : kParameterSpecs) meant.emplace(spec->name, spec->name);
+  for (const Model<double>& model : catalog) {
+    const std::string id = model.id;
+    const std::size_t slash = id.find('/');
+    meant.emplace(id, id);
+    meant.emplace(id.substr(0, slash), id.substr(0, slash));
+    meant.emplace(id.substr(slash + 1), id);
+  }
+  std::vector<std::string> words;
+  for (const auto& [word, of] : meant) words.push_back(word);
+  return DidYouMean(meant[NearestName(wanted, words)]);
+}
+
 }  // namespace
 
 int RunModels(const std::vector<std::string>& arguments) {
@@ -148,7 +166,8 @@ int RunModels(const std::vector<std::string>& arguments) {
       if (id == wanted || id.rfind(wanted + "/", 0) == 0) chosen.push_back(&model);
     }
     if (chosen.size() == before) {
-      throw InputError({"", 0, "ID"}, wanted, "is not in the catalogue of models",
+      throw InputError({"", 0, "ID"}, wanted,
+                       "is not in the catalogue of models" + MeantModel(wanted, catalog),
                        "an id of stepcast models, its first part, like collective, or the name of "
                        "a parameter");
     }

@@ -1,7 +1,11 @@
 #include "predictor/cli/settings.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "data/values/names.h"
 #include "data/values/numbers.h"
+#include "data/values/suggest.h"
 #include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
 
@@ -20,11 +24,10 @@ double ParseParameterValue(const ParameterSpec& spec, const std::string& text,
 
 const ParameterSpec& FindParameter(const std::string& name, const InputPlace& place) {
   if (const ParameterSpec* spec = FindParameterSpec(name)) return *spec;
-  std::string allowed;
-  for (const ParameterSpec* spec : kParameterSpecs) {
-    allowed += (allowed.empty() ? "" : ", ") + std::string(spec->name);
-  }
-  throw InputError(place, name, "is not a parameter", allowed);
+  std::vector<std::string> names;
+  for (const ParameterSpec* spec : kParameterSpecs) names.emplace_back(spec->name);
+  throw InputError(place, name, "is not a parameter" + DidYouMean(name, names),
+                   fmt::format("{}", fmt::join(names, ", ")));
 }
 
 }  // namespace

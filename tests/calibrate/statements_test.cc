@@ -229,6 +229,10 @@ TEST(StatementsOfAWorkload, NamesAreWhole) {
   const auto error =
       ErrorOf([] { Calibrate(Campaign({Fixed("update_time", 0.004, "resnet18")}).problem()); });
   EXPECT_TRUE(Says(error, "'resnet18/update_time' is no parameter of these runs"));
+  EXPECT_TRUE(
+      Says(ErrorOf([] { Calibrate(Campaign({Fixed("update_time", 0.004, "resnet5")}).problem()); }),
+           "'resnet5/update_time' is no parameter of these runs (did you mean "
+           "resnet50/update_time?)"));
 }
 
 // The cluster's link is not that of hosts with links of their own.
@@ -341,7 +345,9 @@ TEST(StatedSpeed, MovesWhatWasNotMeasured) {
 
 TEST(StatementErrors, AnUnknownNameListsThoseThatThereAre) {
   const auto error = ErrorOf([] { Calibrate(Campaign({Fixed("flow_bandwith", 1e9)}).problem()); });
-  EXPECT_TRUE(Says(error, "parameter: 'flow_bandwith' is no parameter of these runs"));
+  EXPECT_TRUE(Says(error,
+                   "parameter: 'flow_bandwith' is no parameter of these runs (did you mean "
+                   "flow_bandwidth?); allowed: "));
   for (const ParameterSpec& spec : kClusterParameterSpecs) {
     EXPECT_TRUE(Says(error, std::string(spec.name)));
   }

@@ -144,7 +144,9 @@ TEST(CalibrateStatements, APriorIsUsedAndNamed) {
 
 TEST(CalibrateStatements, ErrorsNameWhatIsAllowed) {
   ExpectError(kCalibrate + Words{"--fix", "foo=3"},
-              {"--fix: 'foo' is not a parameter", "overlap_share"});
+              {"--fix: 'foo' is not a parameter; allowed: link_bandwidth", "overlap_share"});
+  ExpectError(kCalibrate + Words{"--fix", "link_bandwith=1 Gbit/s"},
+              {"--fix: 'link_bandwith' is not a parameter (did you mean link_bandwidth?)"});
   ExpectError(kCalibrate + Words{"--fix", "overlap_share"}, {"has no value", "NAME=VALUE"});
   ExpectError(kCalibrate + Words{"--fix", "overlap_share=3"},
               {"--fix overlap_share: '3' is out of range; allowed: 0.05 to 0.95\n"});

@@ -1459,6 +1459,15 @@ TEST(Models, OneIdAndAPrefix) {
   for (const char* unknown : {"collective/rin", "coll", "", "physics"}) {
     ExpectError({"models", unknown}, {"is not in the catalogue of models", "stepcast models"});
   }
+  const std::pair<const char*, const char*> meant[] = {{"ring", "collective/ring"},
+                                                       {"collective/rin", "collective/ring"},
+                                                       {"colective", "collective"},
+                                                       {"host_sharin", "host_sharing"}};
+  for (const auto& [said, id] : meant) {
+    ExpectError({"models", said},
+                {"is not in the catalogue of models (did you mean " + std::string(id) + "?)"});
+  }
+  ExpectError({"models", "physics"}, {"is not in the catalogue of models; allowed: "});
 }
 
 TEST(Models, AParameterLeadsToItsFormula) {
