@@ -61,8 +61,7 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
   const Score all = evaluation.overall();
   if (all.runs == 0) {
     throw InputError(OptionPlace("runs"), fmt::format("{}", fmt::join(args.Texts("runs"), ", ")),
-                     all.stopped > 0 ? "holds no run of which a step ended" : "holds no runs",
-                     "at least one row");
+                     "holds no run of which a step ended", "at least one row");
   }
   // Forecast as if the cluster had them.
   const std::vector<std::string> beyond = evaluation.extent().Beyond(problem.cluster);

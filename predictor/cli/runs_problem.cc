@@ -1,5 +1,8 @@
 #include "predictor/cli/runs_problem.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <set>
 #include <utility>
 #include <vector>
@@ -44,8 +47,10 @@ CalibrationProblem ReadEachRun(
   std::map<std::string, std::string> devices;
   std::map<std::string, std::string> workloads;
   std::size_t layers = 0;
+  bool any = false;
   for (const std::string& file : files) {
     ForEachRun(file, [&](Run&& run) {
+      any = true;
       RequireKnownHosts(problem.cluster, hosts, run.plan.hosts, {file, run.place.line, "hosts"});
       const auto [device, is_new_device] = devices.try_emplace(run.device);
       if (is_new_device) {
@@ -81,6 +86,10 @@ CalibrationProblem ReadEachRun(
       run.workload = workload->second;
       take(std::move(run), problem);
     });
+  }
+  if (!any) {
+    throw InputError(OptionPlace(option), fmt::format("{}", fmt::join(files, ", ")),
+                     "holds no runs", "at least one row");
   }
   return problem;
 }

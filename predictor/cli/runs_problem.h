@@ -15,7 +15,8 @@ void AddRunsOptions(po::options_description* options);
 
 // The cluster, the runs of all files in order, with devices by their canonical names, and the
 // workloads and data sheets that they name.
-// `option` is the one that names the files.
+// `option` is the one that names the files. Throws InputError, with their names, where they hold no
+// run.
 CalibrationProblem ReadRunsProblem(const Arguments& arguments, const std::string& option = "runs");
 
 // The same run by run: `take` is given each, and the problem, which has all that the run names and

@@ -678,7 +678,8 @@ TEST_F(ReportCli, SuspectsBeyondAHundredAreCounted) {
 
 TEST_F(ReportCli, AFitThatIsNotUsableIsANo) {
   const std::string page = folder_.Path("report.html");
-  const std::string none = folder_.Write("none.csv", kHeader);
+  const std::string none =
+      folder_.Write("none.csv", kHeader + "resnet50,rtx_4090,1-1,0,ring,128,>30\n");
   const Words report = {"report", "--cluster", "ufrgs-tupi", "--runs", none, "--output", page};
   const Json json = JsonOf(report, 1);
   EXPECT_EQ(json.at("usable"), false);
