@@ -11,11 +11,22 @@
 #include "data/values/suggest.h"
 
 namespace stepcast {
+namespace {
+
+bool IsComment(const CsvRow& row) { return Trim(row.fields.front()).starts_with('#'); }
+
+constexpr const char* kNoComments = "no comments; what is to be remarked has a column of its own";
+
+}  // namespace
 
 CsvReader::CsvReader(std::string text, const std::string& path) : text_(std::move(text)) {
   path_ = path;
   CsvRow row;
   if (!TakeRow(&row)) throw InputError({path, 0, ""}, "", "is empty", "a header and rows");
+  if (IsComment(row)) {
+    throw InputError({path, row.line, "header"}, row.fields.front(),
+                     "is a comment, where names of columns are looked for", kNoComments);
+  }
   if (row.fields.size() > kMostColumns) {
     throw InputError({path, row.line, "header"}, "",
                      "has " + std::to_string(row.fields.size()) + " columns",
@@ -44,6 +55,10 @@ CsvReader::CsvReader(std::string text, const std::string& path) : text_(std::mov
 bool CsvReader::Next(CsvRow* row) {
   if (!TakeRow(row)) return false;
   if (row->fields.size() != header_.size()) {
+    if (IsComment(*row)) {
+      throw InputError({path_, row->line, ""}, row->fields.front(),
+                       "is a comment, where a row is looked for", kNoComments);
+    }
     throw InputError({path_, row->line, ""}, "",
                      "has " + std::to_string(row->fields.size()) + " fields",
                      std::to_string(header_.size()) + ", as the header" +

@@ -105,6 +105,12 @@ TEST(Csv, Errors) {
        "t.csv:1: header: 'a;b' is separated by semicolons; allowed: commas between fields, and a "
        "point before decimals"},
       {"a\tb\n1\t2\n", "t.csv:1: header: 'a\\x09b' is separated by tabs; allowed: commas"},
+      {"# mine\na,b\n1,2\n",
+       "t.csv:1: header: '# mine' is a comment, where names of columns are looked for; allowed: no "
+       "comments; what is to be remarked has a column of its own"},
+      {"\n #a, b\n1,2\n", "t.csv:2: header: ' #a' is a comment"},
+      {"a,b\n1,2\n# 3, 4, 5\n",
+       "t.csv:3: '# 3' is a comment, where a row is looked for; allowed: no comments"},
       {"a,b,a\n", "t.csv:1: column 3: 'a' is the name of an earlier column too"},
       {"a,,b\n", "t.csv:1: column 2: has no name in the header"},
       {"a,\n", "t.csv:1: column 2: has no name in the header"},
