@@ -279,8 +279,12 @@ std::string FormatDuration(Duration<> duration) {
 std::string FormatRate(DataRate<> rate) {
   if (!std::isfinite(rate.si())) return NotFinite(rate.si());
   const double megabits = rate.in(kMegabitsPerSecond);
-  if (Rounded(std::abs(megabits)) < 1000.0) return FormatNumber(megabits) + " Mbit/s";
-  return FormatNumber(rate.in(kGigabitsPerSecond)) + " Gbit/s";
+  const double shown = Rounded(std::abs(megabits));
+  if (shown >= 1000.0) return FormatNumber(rate.in(kGigabitsPerSecond)) + " Gbit/s";
+  if (shown >= 1.0 || megabits == 0) return FormatNumber(megabits) + " Mbit/s";
+  const double kilobits = megabits * 1e3;
+  if (Rounded(std::abs(kilobits)) >= 1.0) return FormatNumber(kilobits) + " kbit/s";
+  return FormatNumber(megabits * 1e6) + " bit/s";
 }
 
 std::string FormatSize(DataSize<> size) {

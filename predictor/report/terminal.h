@@ -59,7 +59,7 @@ std::string FormatNumber(double value);
 // "12.5 us", "204 ms", "9.33 s", "12 min 05 s", "2 h 05 min", "3 d 04 h", "12.3 years".
 std::string FormatDuration(Duration<> duration);
 
-// "94.9 Mbit/s" below 1 Gbit/s, from there on "9.42 Gbit/s".
+// "9.42 Gbit/s", "94.9 Mbit/s", "56 kbit/s", "1 bit/s".
 std::string FormatRate(DataRate<> rate);
 
 // "512 B", "97.6 MiB", "1.23 GiB"; 1 KiB is 1024 B.

@@ -93,7 +93,14 @@ TEST(FormatDuration, PicksTheUnitAfterRounding) {
   EXPECT_EQ(FormatDuration(Seconds(kInfinity)), "inf");
 }
 
-TEST(FormatRate, MegabitsBelowOneGigabit) {
+TEST(FormatRate, BitsToGigabits) {
+  EXPECT_EQ(FormatRate(MegabitsPerSecond(0.9996)), "1 Mbit/s");
+  EXPECT_EQ(FormatRate(MegabitsPerSecond(0.9994)), "999 kbit/s");
+  EXPECT_EQ(FormatRate(MegabitsPerSecond(0.056)), "56 kbit/s");
+  EXPECT_EQ(FormatRate(MegabitsPerSecond(0.0009996)), "1 kbit/s");
+  EXPECT_EQ(FormatRate(MegabitsPerSecond(0.000500)), "500 bit/s");
+  EXPECT_EQ(FormatRate(MegabitsPerSecond(1e-6)), "1 bit/s");
+  EXPECT_EQ(FormatRate(MegabitsPerSecond(-0.056)), "-56 kbit/s");
   EXPECT_EQ(FormatRate(MegabitsPerSecond(94.9)), "94.9 Mbit/s");
   EXPECT_EQ(FormatRate(GigabitsPerSecond(0.82)), "820 Mbit/s");
   EXPECT_EQ(FormatRate(MegabitsPerSecond(999.4)), "999 Mbit/s");
