@@ -184,7 +184,7 @@ class Fields {
   }
   static void Require(const JsonValue& value, const std::string& key, Kind kind) {
     if (value.kind == kind) return;
-    throw InputError({"", 0, key.empty() ? "body" : key}, "",
+    throw InputError({"", 0, key.empty() ? "body" : key}, value.text,
                      fmt::format("is {}", KindText(value.kind)), KindText(kind));
   }
 
