@@ -20,7 +20,8 @@ namespace {
 
 // kBeside: before, after blanks, or behind; the unit, a rate, may go on as in "samples/second".
 enum class Side { kBefore, kBeforeAfterBlanks, kAfter, kBeside };
-enum class How { kPlain, kKeras, kBar, kEndOfRun };
+// kBehindValidation: a number behind a line of validation includes it.
+enum class How { kPlain, kKeras, kBar, kEndOfRun, kBehindValidation };
 
 struct Unit {
   double seconds = 1;  // that one of it is
@@ -66,6 +67,8 @@ constexpr auto kEither = LoggedCount::kEither;
 // form is that of the program's source or of logs that its users published:
 //   PyTorch    pytorch/examples imagenet/main.py, AverageMeter and ProgressMeter
 //   timm       huggingface/pytorch-image-models train.py
+//   nanoGPT    karpathy/nanoGPT train.py: of the last step, from the end of the one before, and
+//              with it what is evaluated between them
 //   OpenMMLab  open-mmlab/mmcv TextLoggerHook; detectron2 CommonMetricPrinter; torchvision
 //              references MetricLogger: means over some steps
 //   Megatron   NVIDIA/Megatron-LM training_log
@@ -91,6 +94,8 @@ constexpr Form kForms[] = {
     {Steps("TensorFlow slim", kOne), "sec/batch)", Side::kBeforeAfterBlanks, kS, "step", "",
      "step "},
     {Steps("timm", kOne), " Time: ", Side::kAfter, kS, "[", "s,", kFraction},
+    {Steps("nanoGPT", kOne), ", time ", Side::kAfter, kMs, "iter ", "ms", "iter ",
+     How::kBehindValidation},
     {Steps("OpenMMLab", kMean, kEither), " time: ", Side::kAfter, kS, "iter: ", "", "iter: "},
     {Steps("OpenMMLab", kMean, kEither), " time: ", Side::kAfter, kS, "eta: ", "", kFraction},
     {Steps("Megatron", kMean), "elapsed time per iteration (ms):", Side::kAfter, kMs, "iteration",
@@ -128,7 +133,7 @@ constexpr Form kForms[] = {
 constexpr std::string_view kWithoutTime[] = {" - ETA: ", "?it/s",   "?s/it",
                                              "'loss': ", "step = ", "TIME TRAINING:"};
 constexpr std::string_view kNoRate[] = {"?it/s", "?s/it"};
-constexpr std::string_view kOfValidation[] = {"'eval_"};
+constexpr std::string_view kOfValidation[] = {"'eval_", ", val loss "};
 
 // Times of one name belong together, in whatever unit a line tells them.
 constexpr std::size_t FirstOfItsName(std::size_t form) {
@@ -818,6 +823,10 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
         if (number.counter) number.elapsed_s = ElapsedOf(before);
       }
       if (form.how == How::kEndOfRun) rank.ended = true;
+      if (form.how == How::kBehindValidation && std::exchange(rank.validates, false)) {
+        ++log_.validation;
+        return;
+      }
       if (form.how == How::kKeras) {
         if (!rank.fits) return AddValidation(&rank);
         number.last_of_epoch = number.counter && *number.counter == number.whole;

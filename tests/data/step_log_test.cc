@@ -62,6 +62,9 @@ TEST(StepLog, TellsEachFormsMeanAndWhatIsLeftOut) {
       {"horovod", "Horovod", 20, 1 / 320.0, 1, 2, 1, 0},
       {"tf_cnn_benchmarks", "tf_cnn_benchmarks", 20, 1 / 300.0, 1, 0, 1, 0},
       {"megatron", "Megatron", 10, 1.05, 2, 1, 20, 0},
+      // Step 40 has an evaluation within it, and is as little a step's time as that.
+      {"nanogpt", "nanoGPT", 20, (0.5 + 0.3 + 0.4) / 3, 3, 2, 3, 3},
+      {"nanogpt", "nanoGPT", 0, (34.56789 + 0.6 + 0.5 + 0.3 + 0.4) / 5, 5, 0, 5, 3},
       {"epochs", "epochs", 20, (206.52 + 206.40) / 2, 2, 1, 2, 0},
   };
   for (const Expected& e : all) {
@@ -201,7 +204,7 @@ TEST(StepLog, EveryFormOfTheTableIsReadSomewhere) {
   std::vector<std::string> seen;
   for (const char* sample :
        {"keras-2", "lightning", "trainer", "pytorch", "tensorflow", "slim", "mxnet", "horovod",
-        "tf_cnn_benchmarks", "megatron", "others", "epochs"}) {
+        "tf_cnn_benchmarks", "megatron", "nanogpt", "others", "epochs"}) {
     for (const StepSeries& series : ReadStepLog(Sample(sample), {0, nullptr}).series) {
       if (series.numbers > 0) seen.emplace_back(series.form.name);
     }
