@@ -42,6 +42,11 @@ CollectiveKind KindOf(std::string_view program) {
   return Contains(program, "all_reduce_perf") ? CollectiveKind::kAllreduce : CollectiveKind::kOther;
 }
 
+// What NCCL_DEBUG=VERSION and INFO have the library say of itself; its warnings are news.
+bool IsOfNccl(std::string_view text) {
+  return text.starts_with("NCCL version ") || Contains(text, " NCCL INFO ");
+}
+
 class NcclTests {
  public:
   explicit NcclTests(std::string path) : path_(std::move(path)) {}
@@ -70,7 +75,7 @@ class NcclTests {
     } else if (is_remark && HasWord(words, "nThread")) {
       // The devices of a new test follow.
       ranks_.clear();
-    } else if (!is_remark) {
+    } else if (!is_remark && !IsOfNccl(text)) {
       log_.unknown.Add(line);
     }
   }

@@ -366,6 +366,23 @@ TEST(CollectiveLog, NcclTestsTellTimesAndWhereTheRanksAre) {
   EXPECT_EQ(log.unknown.first.front().text, "n1: a line of something else");
 }
 
+// What the library says of itself under NCCL_DEBUG=VERSION or INFO, but for its warnings.
+TEST(CollectiveLog, WhatNcclSaysOfItselfIsNotNews) {
+  const TempFolder folder;
+  const std::string sample = FileContent(Sample("nccl_tests/two-nodes.txt"));
+  const std::string said =
+      "NCCL version 2.18.3+cuda12.1\n"
+      "[1,0]<stdout>:NCCL version 2.18.3+cuda12.1\n"
+      "n1:15784:15784 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>\n";
+  const std::string warned = "n1:15784:15790 [0] misc/socket.cc:484 NCCL WARN connect failed\n";
+  const CollectiveLog log = ReadNcclTests(folder.Write("nccl.txt", said + sample + said + warned));
+  ASSERT_EQ(log.tables.size(), 1U);
+  EXPECT_EQ(log.tables.front().rows.size(), 4U);
+  ASSERT_EQ(log.unknown.count, 2);
+  EXPECT_EQ(log.unknown.first[0].text, "n1: a line of something else");
+  EXPECT_NE(log.unknown.first[1].text.find("NCCL WARN"), std::string::npos);
+}
+
 TEST(CollectiveLog, WhichCollectiveItWasIsToldByItsRates) {
   const CollectiveLog old = ReadNcclTests(Sample("nccl_tests/older-under-mpirun.txt"));
   ASSERT_EQ(old.tables.size(), 1U);
