@@ -20,8 +20,8 @@ namespace {
 
 // kBeside: before, after blanks, or behind; the unit, a rate, may go on as in "samples/second".
 enum class Side { kBefore, kBeforeAfterBlanks, kAfter, kBeside };
-// kBehindValidation: a number behind a line of validation includes it.
-enum class How { kPlain, kKeras, kBar, kEndOfRun, kBehindValidation };
+// kBehindValidation: a number behind a line of validation includes it. kCount: it has no decimals.
+enum class How { kPlain, kKeras, kBar, kEndOfRun, kBehindValidation, kCount };
 
 struct Unit {
   double seconds = 1;  // that one of it is
@@ -56,6 +56,9 @@ constexpr StepForm Steps(const char* name, LoggedSpan span,
 constexpr StepForm Samples(const char* name, LoggedSpan span, SamplesOf samples) {
   return {name, span, LoggedCount::kSteps, samples};
 }
+constexpr StepForm Tokens(const char* name, LoggedSpan span, SamplesOf samples) {
+  return {name, span, LoggedCount::kSteps, samples, true};
+}
 
 constexpr auto kOne = LoggedSpan::kStep;
 constexpr auto kMean = LoggedSpan::kInterval;
@@ -72,6 +75,7 @@ constexpr auto kEither = LoggedCount::kEither;
 //   OpenMMLab  open-mmlab/mmcv TextLoggerHook; detectron2 CommonMetricPrinter; torchvision
 //              references MetricLogger: means over some steps
 //   Megatron   NVIDIA/Megatron-LM training_log
+//   torchtitan pytorch/torchtitan components/metrics.py: tokens of a device in a second
 //   DeepSpeed  deepspeed/utils/timer.py ThroughputTimer
 //   fairseq    fairseq/logging/progress_bar.py: updates a second
 //   TensorFlow StepCounterHook; slim's learning.py; the 2016 imagenet example of distributed slim
@@ -100,6 +104,8 @@ constexpr Form kForms[] = {
     {Steps("OpenMMLab", kMean, kEither), " time: ", Side::kAfter, kS, "eta: ", "", kFraction},
     {Steps("Megatron", kMean), "elapsed time per iteration (ms):", Side::kAfter, kMs, "iteration",
      "", kFraction},
+    {Tokens("torchtitan", kMean, SamplesOf::kDevice), " tps: ", Side::kAfter, kPerS,
+     " memory: ", "", "step: ", How::kCount},
     {Samples("DeepSpeed", kMean, SamplesOf::kJob), "CurrSamplesPerSec=", Side::kAfter, kPerS, "",
      "", "global_step="},
     {Steps("fairseq", kMean), "ups=", Side::kAfter, kPerS, "", "", kFraction},
@@ -149,8 +155,8 @@ constexpr std::size_t kPattern = std::size(kForms);
 
 // The words that tell what a text is of, to the letter but for capitals.
 constexpr std::string_view kValidationWords[] = {
-    "val",     "valid", "validation", "validating", "sanity",    "test",
-    "testing", "eval",  "evaluating", "evaluation", "predicting"};
+    "val",  "valid",   "validation", "validating", "validate",   "sanity",
+    "test", "testing", "eval",       "evaluating", "evaluation", "predicting"};
 constexpr std::string_view kTrainingWords[] = {"epoch",      "epochs", "train",   "training",
                                                "step",       "steps",  "iter",    "iteration",
                                                "iterations", "batch",  "batches", "fit"};
@@ -342,7 +348,8 @@ std::optional<Found> FindIn(const Form& form, std::string_view text) {
       std::size_t begin = mark + form.mark.size();
       if (begin < text.size() && text[begin] == '\'') ++begin;
       std::size_t end = 0;
-      value = PrintedNumberFrom(text, begin, &end);
+      value =
+          form.how == How::kCount ? CountFrom(text, begin) : PrintedNumberFrom(text, begin, &end);
       if (value && !text.substr(end).starts_with(form.then)) value.reset();
     } else {
       value = PrintedNumberUpTo(text, mark, form.side != Side::kBefore);
@@ -810,8 +817,9 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
       number.counter = fraction->part;
       number.whole = fraction->whole;
     }
-    if (form.how == How::kPlain && HasWordOf(before, kValidationWords)) return validates();
-    if (form.how != How::kPlain) {
+    const bool is_plain = form.how == How::kPlain || form.how == How::kCount;
+    if (is_plain && HasWordOf(before, kValidationWords)) return validates();
+    if (!is_plain) {
       if (ranks_.size() > kMostLogSeries) {
         throw InputError({path, line.number, ""}, "", "has a rank too many",
                          fmt::format("at most {}", kMostLogSeries));

@@ -56,6 +56,7 @@ struct StepForm {
   LoggedSpan span = LoggedSpan::kStep;
   LoggedCount count = LoggedCount::kSteps;
   std::optional<SamplesOf> samples;  // times are of a sample
+  bool tokens = false;               // of a token of it
 };
 
 // The numbers of one form, rank and bar.

@@ -30,8 +30,9 @@
 namespace stepcast::cli {
 namespace {
 
-constexpr const char* kLogOptions[] = {"pattern", "tells",           "warm-up",    "form",    "bar",
-                                       "counts",  "steps-per-epoch", "samples-of", "at-least"};
+constexpr const char* kLogOptions[] = {
+    "pattern",         "tells",      "warm-up",           "form",    "bar", "counts",
+    "steps-per-epoch", "samples-of", "tokens-per-sample", "at-least"};
 
 // ---- What all of them say.
 
@@ -368,6 +369,16 @@ double SamplesPerStep(const Arguments& args, SamplesOf counted, const Plan& plan
   return device * plan.placement.front();
 }
 
+// Tokens of a sample, of which a log tells how many there are in a second.
+int TokensPerSample(const Arguments& args) {
+  constexpr const char* kOption = "tokens-per-sample";
+  if (!args.Has(kOption)) {
+    throw InputError(OptionPlace(kOption), "", "is required: the log tells tokens in a second",
+                     "the length of a sample, like 2048");
+  }
+  return ParseInteger(args.Text(kOption), OptionPlace(kOption), 1, kMostBatch);
+}
+
 // What is assumed where nothing says how many workers there were; empty where it does not matter.
 std::string AssumedOfWorkers(const Arguments& args, const StepForm& form) {
   for (const char* told : {"workers", "placement", "hosts"}) {
@@ -390,6 +401,7 @@ void RefuseUnread(const Arguments& args, const StepForm& form) {
   if (form.samples || form.span != LoggedSpan::kEpoch) {
     refuse("steps-per-epoch", "a log that tells times of epochs");
   }
+  if (!form.tokens) refuse("tokens-per-sample", "a log that tells tokens in a second");
   if (form.samples != SamplesOf::kProcess) {
     refuse("samples-of", "a log that tells a throughput, and not whose samples it counts");
   }
@@ -405,7 +417,10 @@ constexpr std::size_t kStepsOfASpread = 10;
 }  // namespace
 
 double StepsTimeFactor(const Arguments& args, const StepForm& form, const Plan& plan) {
-  if (form.samples) return SamplesPerStep(args, *form.samples, plan);
+  if (form.samples) {
+    const double samples = SamplesPerStep(args, *form.samples, plan);
+    return form.tokens ? samples * TokensPerSample(args) : samples;
+  }
   if (form.span == LoggedSpan::kEpoch) {
     if (!args.Has("steps-per-epoch")) {
       throw InputError(OptionPlace("steps-per-epoch"), "",
@@ -479,6 +494,7 @@ void AddLogOptions(po::options_description* options) {
       "steps-per-epoch", OptionValue("N"), "steps: of a log that tells times of epochs")(
       "samples-of", OptionValue("WHO"),
       "steps: whose samples a throughput counts: job, device or node")(
+      "tokens-per-sample", OptionValue("N"), "steps: of a log that tells tokens in a second")(
       "at-least", OptionValue("SIZE"),
       "nccl-tests, osu: the smallest message that is taken (4 KiB)");
 }

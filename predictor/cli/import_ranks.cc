@@ -310,9 +310,9 @@ Run RunOfRanks(const Arguments& args, const TrainingRanks& training) {
 }  // namespace
 
 int ImportRanks(const Arguments& args, const std::vector<std::string>& files) {
-  for (const char* option :
-       {"guess", "dim", "steps", "address", "filter", "flows", "profile", "pattern", "tells",
-        "warm-up", "form", "bar", "steps-per-epoch", "samples-of", "at-least"}) {
+  for (const char* option : {"guess", "dim", "steps", "address", "filter", "flows", "profile",
+                             "pattern", "tells", "warm-up", "form", "bar", "steps-per-epoch",
+                             "samples-of", "tokens-per-sample", "at-least"}) {
     Refuse(args, "kineto-ranks", option);
   }
   RefuseTrainingOptions(args, "kineto-ranks");

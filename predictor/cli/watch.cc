@@ -56,6 +56,7 @@ po::options_description WatchOptions() {
       "counts", OptionValue("WHAT"), "what a log with --accumulation counts: steps or micro-steps")(
       "steps-per-epoch", OptionValue("N"), "of a log that tells times of epochs")(
       "samples-of", OptionValue("WHO"), "whose samples a throughput counts: job, device or node")(
+      "tokens-per-sample", OptionValue("N"), "of a log that tells tokens in a second")(
       "for", OptionValue("TIME"),
       "end after it: \"10 min\"; \"0 s\" with what is in the log by now")(
       "every", OptionValue("N"), "without a screen, a line for so many numbers of the log (50)")(

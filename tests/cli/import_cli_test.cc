@@ -126,6 +126,15 @@ TEST(ImportLogsCli, WhatALogLeavesOpenIsAsked) {
   const Words plan = {"--local-batch", "32", "--placement", "2-2"};
   ExpectError(Steps("horovod"), {"--local-batch", "is required"});
   EXPECT_NEAR(StepOf("horovod", plan), 32 / 320.0, 1e-12);
+  // Tokens of a device: 4096 of each of its 32 samples.
+  const Words tokens = plan + Words{"--warm-up", "10", "--tokens-per-sample"};
+  ExpectError(Steps("torchtitan", plan), {"--tokens-per-sample", "is required", "tokens"});
+  ExpectError(Steps("torchtitan", {"--tokens-per-sample", "4096"}), {"--local-batch"});
+  ExpectError(Steps("torchtitan", tokens + Words{"0"}), {"--tokens-per-sample: '0'"});
+  EXPECT_NEAR(StepOf("torchtitan", tokens + Words{"4096"}),
+              32 * 4096 * (1 / 8000.0 + 1 / 10000.0) / 2, 1e-9);
+  ExpectError(Steps("horovod", plan + Words{"--tokens-per-sample", "8"}),
+              {"--tokens-per-sample: says nothing of Horovod"});
   // Whose samples: with 4 devices on 2 nodes.
   ExpectError(Steps("mxnet", plan), {"--samples-of", "is required", "job, device, node"});
   for (const auto& [whose, samples] :

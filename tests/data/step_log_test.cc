@@ -62,6 +62,10 @@ TEST(StepLog, TellsEachFormsMeanAndWhatIsLeftOut) {
       {"horovod", "Horovod", 20, 1 / 320.0, 1, 2, 1, 0},
       {"tf_cnn_benchmarks", "tf_cnn_benchmarks", 20, 1 / 300.0, 1, 0, 1, 0},
       {"megatron", "Megatron", 10, 1.05, 2, 1, 20, 0},
+      // Ten steps each, behind a first one; of a token.
+      {"torchtitan", "torchtitan", 10, (1 / 8000.0 + 1 / 10000.0) / 2, 2, 2, 20, 1},
+      {"torchtitan", "torchtitan", 0, (1 / 500.0 + 9 / 5000.0 + 10 / 8000.0 + 10 / 10000.0) / 30, 4,
+       0, 30, 1},
       // Step 40 has an evaluation within it, and is as little a step's time as that.
       {"nanogpt", "nanoGPT", 20, (0.5 + 0.3 + 0.4) / 3, 3, 2, 3, 3},
       {"nanogpt", "nanoGPT", 0, (34.56789 + 0.6 + 0.5 + 0.3 + 0.4) / 5, 5, 0, 5, 3},
@@ -204,7 +208,7 @@ TEST(StepLog, EveryFormOfTheTableIsReadSomewhere) {
   std::vector<std::string> seen;
   for (const char* sample :
        {"keras-2", "lightning", "trainer", "pytorch", "tensorflow", "slim", "mxnet", "horovod",
-        "tf_cnn_benchmarks", "megatron", "nanogpt", "others", "epochs"}) {
+        "tf_cnn_benchmarks", "megatron", "nanogpt", "torchtitan", "others", "epochs"}) {
     for (const StepSeries& series : ReadStepLog(Sample(sample), {0, nullptr}).series) {
       if (series.numbers > 0) seen.emplace_back(series.form.name);
     }
