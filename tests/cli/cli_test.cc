@@ -530,13 +530,13 @@ TEST(Errors, FilesAreNamedWithTheirLine) {
               {"runs.csv:3: workload: 'resnet5000'"});
   ExpectError(evaluate(header + good + good + "resnet50,abacus,1,0,none,32,0.5\n"),
               {"runs.csv:4: ", "abacus"});
-  const std::string none = folder.Write("none.csv", header);
+  const std::string bare = folder.Write("bare.csv", header);
   for (const Words& command : {Words{"evaluate", "--runs"},
                                {"calibrate", "--runs"},
                                {"calibrate", "--check"},
                                {"report", "--output", folder.Path("page.html"), "--runs"}}) {
-    ExpectError(command + Words{none, "--cluster", "gce-t4"},
-                {command.back() + ": '", "none.csv' holds no runs; allowed: at least one row"});
+    ExpectError(command + Words{bare, "--cluster", "gce-t4"},
+                {command.back() + ": '", "bare.csv' holds no runs; allowed: at least one row"});
   }
   ExpectError(Words{"calibrate", "--cluster", "gce-t4", "--runs",
                     folder.Write("one.csv", header + good), "--fix", "link_latency=1 us", "--prior",

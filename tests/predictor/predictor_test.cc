@@ -740,7 +740,7 @@ TEST(Flags, FactsOfTcpOverRdma) {
   EXPECT_NE(predictor.PredictStep(plan).total(), without);
 }
 
-// Other traffic that a link has no room for, beside rounds or streams, be it for one worker's alone.
+// Other traffic that a link has no room for, beside rounds or streams, be they one worker's alone.
 TEST(Flags, TrafficThatALinkDoesNotCarry) {
   const auto flags = [](Plan plan, double gbit_per_s, const std::string& fragment) {
     plan.link.bandwidth = GigabitsPerSecond(10.0);
