@@ -246,6 +246,206 @@ int Join(const Arguments& args, const Place& place, const steps::Programs& progr
   return kAnswerIsNo;
 }
 
+// How the steps of each run are timed.
+struct Timing {
+  int steps = 0;
+  int warm_up = 0;  // steps before them
+  double run_limit_s = 0;
+};
+
+Timing ReadTiming(const Arguments& args) {
+  Timing timing;
+  timing.steps = ReadInteger(args, "steps", static_cast<int>(kLeastSteps), kMostSteps, 30);
+  timing.warm_up = ReadInteger(args, "warm-up", 0, kMostSteps, 3);
+  timing.run_limit_s = ReadSeconds(args, "run-limit", 300, 0.1, kLongestLimitS);
+  return timing;
+}
+
+std::vector<PreparedRun> PrepareRuns(const Arguments& args, const script::WantedRuns& wanted,
+                                     const Timing& timing, steps::Library library,
+                                     const steps::Programs& programs) {
+  std::vector<PreparedRun> runs;
+  for (const WantedRun& run : wanted.runs) {
+    runs.push_back(PrepareRun(args, run));
+    steps::Training& training = runs.back().training;
+    training.library = library;
+    steps::RequireProgram(programs, training);
+    training.steps = timing.steps;
+    training.warm_up = timing.warm_up;
+    training.limit_s = timing.run_limit_s;
+  }
+  return runs;
+}
+
+// What a row says of where its steps come from.
+std::string SourceOf(const Detail& detail, const std::string& began, std::size_t steps,
+                     int warm_up) {
+  const steps::Training& training = detail.prepared->training;
+  return fmt::format(
+      "stepcast {} probe steps, {}, {} steps behind {} of {} on {}; "
+      "compute waited for: {:.6g} s forward, {:.6g} s backward{}",
+      STEPCAST_VERSION, began, steps, warm_up,
+      training.servers
+          ? fmt::format("gRPC's servers on {}, workers", fmt::join(detail.server_hosts, "+"))
+          : WhatExchanges(training.library),
+      fmt::join(detail.hosts, "+"), training.forward_s, training.backward_s,
+      training.slow_workers == 0 ? ""
+                                 : fmt::format(", {:.4g} times as long on {} of them",
+                                               training.slowdown, training.slow_workers));
+}
+
+// The runs, measured in turn by a session of all hosts. Each is written before the next begins.
+class StepsProbe {
+ public:
+  // What it is given by reference outlives it.
+  StepsProbe(const Design& design, const DesignedRuns& designed, std::vector<PreparedRun> runs,
+             const Timing& timing, RunsFile* file)
+      : design_(design),
+        designed_(designed),
+        runs_(std::move(runs)),
+        timing_(timing),
+        file_(*file) {
+    for (const PreparedRun& run : runs_) left_s_ += ExpectedS(run);
+  }
+
+  // How long what is not measured yet is expected to take.
+  double left_s() const { return left_s_; }
+  const std::vector<Result>& results() const { return results_; }
+  const std::vector<Detail>& details() const { return details_; }  // of the runs just measured
+  // Why a row could not be written, and why links could not be shaped; empty where all went well.
+  const std::string& unwritten() const { return unwritten_; }
+  const std::string& unshaped() const { return unshaped_; }
+  // Hosts that set a bandwidth on what they send alone.
+  const std::set<std::string>& sending_only() const { return sending_only_; }
+
+  void MeasureAll(steps::Session* session, const network::Deadline& deadline) {
+    if (design_.shapes()) {
+      unshaped_ = session->WhyNotShape(design_.hardest());
+      session->Refuse(unshaped_);
+      sending_only_ = session->sending_only();
+      if (!unshaped_.empty()) return;
+    }
+    for (const PreparedRun& run : runs_) {
+      if (file_.Has(*run.wanted)) {
+        results_.push_back({run.wanted, Outcome::kTakenOver, {}, ""});
+      } else if (!unwritten_.empty() || deadline.over()) {
+        results_.push_back({run.wanted, Outcome::kInterrupted, {}, "it was not begun"});
+      } else {
+        MeasureOne(run, session);
+      }
+    }
+  }
+
+  void EndProgress() { line_.End(); }
+
+ private:
+  double ExpectedS(const PreparedRun& run) const {
+    if (file_.Has(*run.wanted)) return 0.0;
+    // Workers that do not wait go on until the slow ones have as many.
+    const auto& async = run.predicted.async_servers;
+    const Duration<> step =
+        async && async->slow_updates > 0 ? async->slow_cycle : run.predicted.step_time;
+    return std::min(timing_.run_limit_s, step.si() * (timing_.warm_up + timing_.steps));
+  }
+
+  // Sets the conditions of the next run. Why the links do not have them, else.
+  std::string Shape(steps::Session* session) {
+    const std::optional<steps::Conditions>& asked = designed_.conditions[results_.size()];
+    if (!asked || asked == set_) return "";
+    set_.reset();
+    std::string problem = session->Shape(*asked);
+    if (problem.empty()) set_ = asked;
+    return problem;
+  }
+
+  void ShowProgress(const PreparedRun& run, std::size_t seen) {
+    const double elapsed = std::chrono::duration<double>(network::Clock::now() - start_).count();
+    const double done = static_cast<double>(seen) / timing_.steps;
+    const double left_s = std::max(0.0, left_s_ - done * ExpectedS(run));
+    line_.Show(elapsed,
+               fmt::format("{} of {}, about {} left: {}: {} of {} steps", results_.size() + 1,
+                           runs_.size(), FormatDuration(Seconds(std::ceil(left_s))),
+                           DescribeRun(*run.wanted), seen, timing_.steps));
+  }
+
+  void MeasureOne(const PreparedRun& run, steps::Session* session) {
+    std::string why;
+    const auto cast = CastOf(run.wanted->run.plan, session->hosts(), &why);
+    if (!cast) {
+      results_.push_back({run.wanted, Outcome::kFailed, {}, why});
+      return;
+    }
+    const auto show = [&](std::size_t seen) { ShowProgress(run, seen); };
+    show(0);
+    if (std::string problem = Shape(session); !problem.empty()) {
+      const Outcome outcome = interrupted ? Outcome::kInterrupted : Outcome::kFailed;
+      results_.push_back({run.wanted, outcome, {}, std::move(problem)});
+      left_s_ -= ExpectedS(run);
+      return;
+    }
+    const std::string began = TimeNow();
+    TrainingTimes times = session->Measure(run.training, *cast, show);
+    left_s_ -= ExpectedS(run);
+    results_.push_back(Judge(*run.wanted, times, timing_.steps));
+    Result& result = results_.back();
+    if (result.outcome != Outcome::kMeasured) return;
+    const auto names = [&](const std::vector<int>& ranks) {
+      std::vector<std::string> all;
+      for (const int rank : ranks) {
+        all.push_back(session->hosts()[static_cast<std::size_t>(rank)].name);
+      }
+      return all;
+    };
+    details_.push_back({&run, std::move(times), names(cast->workers), names(cast->servers)});
+    result.timed.source =
+        SourceOf(details_.back(), began, result.timed.step_s.size(), timing_.warm_up);
+    try {
+      file_.Append(result);
+    } catch (const InputError& e) {
+      unwritten_ = e.what();
+    }
+  }
+
+  const Design& design_;
+  const DesignedRuns& designed_;
+  const std::vector<PreparedRun> runs_;
+  const Timing timing_;
+  RunsFile& file_;
+  const network::Clock::time_point start_ = network::Clock::now();
+  double left_s_ = 0;
+  std::vector<Result> results_;
+  std::vector<Detail> details_;
+  std::string unwritten_;
+  std::string unshaped_;
+  std::set<std::string> sending_only_;
+  std::optional<steps::Conditions> set_;  // what the links have
+  ProgressLine line_;
+};
+
+void TellWhatIsMeasured(int hosts, const DesignedRuns& designed, const Design& design,
+                        double left_s) {
+  Tell(fmt::format("{} hosts, {} runs: about {}", hosts, designed.wanted.runs.size(),
+                   FormatDuration(Seconds(std::ceil(left_s)))));
+  if (!design.shapes()) return;
+  Tell(fmt::format("{} conditions of {}, {} in an order by chance: --seed {}", design.cells.size(),
+                   design.interface,
+                   design.replicates == 1 ? "once" : fmt::format("{} times", design.replicates),
+                   design.seed));
+}
+
+// What came of each run, in the order of the results.
+Json ProbeJson(const StepsProbe& probe, const Design& design, const std::vector<std::string>& flags,
+               const std::string& path) {
+  const std::vector<Result>& results = probe.results();
+  Json json = ResultsJson(results, flags, path);
+  if (design.shapes()) json["shape"] = DesignJson(design, probe.sending_only());
+  for (std::size_t i = 0, k = 0; i < results.size(); ++i) {
+    if (results[i].outcome != Outcome::kMeasured) continue;
+    json["runs"][i].update(PartsJson(probe.details()[k++]));
+  }
+  return json;
+}
+
 // On the host of rank 0 `wants` says what is measured, into `file_name` where no file is
 // named, and `show_details` what came of it.
 int Measure(const Arguments& args,
@@ -259,168 +459,49 @@ int Measure(const Arguments& args,
   if (place.rank > 0) return Join(args, place, programs, options);
   const Design design = ReadDesign(args);
   const DesignedRuns designed = Spread(wants(place), design);
-  const script::WantedRuns& wanted = designed.wanted;
-  const int timed_steps = ReadInteger(args, "steps", static_cast<int>(kLeastSteps), kMostSteps, 30);
-  const int warm_up = ReadInteger(args, "warm-up", 0, kMostSteps, 3);
-  const double run_limit = ReadSeconds(args, "run-limit", 300, 0.1, kLongestLimitS);
-  std::vector<PreparedRun> runs;
-  for (const WantedRun& run : wanted.runs) {
-    runs.push_back(PrepareRun(args, run));
-    runs.back().training.library = library;
-    steps::RequireProgram(programs, runs.back().training);
-    runs.back().training.steps = timed_steps;
-    runs.back().training.warm_up = warm_up;
-    runs.back().training.limit_s = run_limit;
-  }
+  const Timing timing = ReadTiming(args);
+  std::vector<PreparedRun> runs = PrepareRuns(args, designed.wanted, timing, library, programs);
   const std::string path = args.TextOr("output", file_name);
-  RunsFile file(path, wanted);
-  const auto expected_s = [&](const PreparedRun& run) {
-    if (file.Has(*run.wanted)) return 0.0;
-    // Workers that do not wait go on until the slow ones have as many.
-    const auto& async = run.predicted.async_servers;
-    const Duration<> step =
-        async && async->slow_updates > 0 ? async->slow_cycle : run.predicted.step_time;
-    return std::min(run_limit, step.si() * (warm_up + timed_steps));
-  };
-  double left_s = 0;
-  for (const PreparedRun& run : runs) left_s += expected_s(run);
+  RunsFile file(path, designed.wanted);
   const double limit = ReadSeconds(
       args, "time-limit",
-      static_cast<double>(runs.size()) * (run_limit + steps::kStartS) + options.join_s, 0.1, 1e9);
+      static_cast<double>(runs.size()) * (timing.run_limit_s + steps::kStartS) + options.join_s,
+      0.1, 1e9);
   options.deadline = network::Deadline::In(limit, &interrupted);
 
-  std::vector<Result> results;
-  std::vector<Detail> details;
-  std::string unwritten;
-  std::string unshaped;
-  std::set<std::string> sending_only;
-  ProgressLine line;
-  const auto start = network::Clock::now();
-  std::optional<steps::Conditions> set;
-  // Why the links do not have the conditions of that run.
-  const auto shape = [&](steps::Session* session, std::size_t run) -> std::string {
-    const std::optional<steps::Conditions>& asked = designed.conditions[run];
-    if (!asked || asked == set) return "";
-    set.reset();
-    std::string problem = session->Shape(*asked);
-    if (problem.empty()) set = asked;
-    return problem;
-  };
-  const auto measure = [&](steps::Session* session) {
-    if (design.shapes()) {
-      unshaped = session->WhyNotShape(design.hardest());
-      session->Refuse(unshaped);
-      sending_only = session->sending_only();
-      if (!unshaped.empty()) return;
-    }
-    for (const PreparedRun& run : runs) {
-      if (file.Has(*run.wanted)) {
-        results.push_back({run.wanted, Outcome::kTakenOver, {}, ""});
-        continue;
-      }
-      if (!unwritten.empty() || options.deadline.over()) {
-        results.push_back({run.wanted, Outcome::kInterrupted, {}, "it was not begun"});
-        continue;
-      }
-      std::string why;
-      const auto cast = CastOf(run.wanted->run.plan, session->hosts(), &why);
-      if (!cast) {
-        results.push_back({run.wanted, Outcome::kFailed, {}, why});
-        continue;
-      }
-      const auto show = [&](std::size_t seen) {
-        const double elapsed = std::chrono::duration<double>(network::Clock::now() - start).count();
-        const double done = static_cast<double>(seen) / timed_steps;
-        line.Show(
-            elapsed,
-            fmt::format(
-                "{} of {}, about {} left: {}: {} of {} steps", results.size() + 1, runs.size(),
-                FormatDuration(Seconds(std::ceil(std::max(0.0, left_s - done * expected_s(run))))),
-                DescribeRun(*run.wanted), seen, timed_steps));
-      };
-      show(0);
-      if (std::string problem = shape(session, results.size()); !problem.empty()) {
-        const Outcome outcome = interrupted ? Outcome::kInterrupted : Outcome::kFailed;
-        results.push_back({run.wanted, outcome, {}, std::move(problem)});
-        left_s -= expected_s(run);
-        continue;
-      }
-      const std::string began = TimeNow();
-      TrainingTimes times = session->Measure(run.training, *cast, show);
-      left_s -= expected_s(run);
-      results.push_back(Judge(*run.wanted, times, timed_steps));
-      Result& result = results.back();
-      if (result.outcome != Outcome::kMeasured) continue;
-      const auto names = [&](const std::vector<int>& ranks) {
-        std::vector<std::string> all;
-        for (const int rank : ranks) {
-          all.push_back(session->hosts()[static_cast<std::size_t>(rank)].name);
-        }
-        return all;
-      };
-      Detail detail{&run, std::move(times), names(cast->workers), names(cast->servers)};
-      result.timed.source = fmt::format(
-          "stepcast {} probe steps, {}, {} steps behind {} of {} on {}; "
-          "compute waited for: {:.6g} s forward, {:.6g} s backward{}",
-          STEPCAST_VERSION, began, result.timed.step_s.size(), warm_up,
-          run.training.servers
-              ? fmt::format("gRPC's servers on {}, workers", fmt::join(detail.server_hosts, "+"))
-              : WhatExchanges(run.training.library),
-          fmt::join(detail.hosts, "+"), run.training.forward_s, run.training.backward_s,
-          run.training.slow_workers == 0
-              ? ""
-              : fmt::format(", {:.4g} times as long on {} of them", run.training.slowdown,
-                            run.training.slow_workers));
-      details.push_back(std::move(detail));
-      try {
-        file.Append(result);
-      } catch (const InputError& e) {
-        unwritten = e.what();
-      }
-    }
-  };
+  StepsProbe probe(design, designed, std::move(runs), timing, &file);
   try {
     options.master = network::Resolve(place.master, place.port).front();
     Started started;
-    Tell(fmt::format("{} hosts, {} runs: about {}", place.of, runs.size(),
-                     FormatDuration(Seconds(std::ceil(left_s)))));
-    if (design.shapes()) {
-      Tell(fmt::format("{} conditions of {}, {} in an order by chance: --seed {}",
-                       design.cells.size(), design.interface,
-                       design.replicates == 1 ? "once" : fmt::format("{} times", design.replicates),
-                       design.seed));
-    }
+    TellWhatIsMeasured(place.of, designed, design, probe.left_s());
     started.StartOthers(args, place, "steps", {"wait", "time-limit", "shape-interface"}, options);
     steps::LeadSession(
-        options, programs, [&] { return started.Absent(); }, measure, design.interface);
+        options, programs, [&] { return started.Absent(); },
+        [&](steps::Session* session) { probe.MeasureAll(session, options.deadline); },
+        design.interface);
   } catch (const NetworkError& e) {
-    line.End();
+    probe.EndProgress();
     Tell(interrupted ? "interrupted" : e.what());
     return kAnswerIsNo;
   }
-  line.End();
-  if (interrupted && results.empty()) {
+  probe.EndProgress();
+  if (interrupted && probe.results().empty()) {
     Tell("interrupted");
     return kAnswerIsNo;
   }
-  if (!unshaped.empty()) throw InputError(OptionPlace("shape"), "", unshaped);
-  const std::vector<std::string> flags = FlagsOf(designed, sending_only);
+  if (!probe.unshaped().empty()) throw InputError(OptionPlace("shape"), "", probe.unshaped());
+  const std::vector<std::string> flags = FlagsOf(designed, probe.sending_only());
   if (args.Has("json")) {
-    Json json = ResultsJson(results, flags, path);
-    if (design.shapes()) json["shape"] = DesignJson(design, sending_only);
-    for (std::size_t i = 0, k = 0; i < results.size(); ++i) {
-      if (results[i].outcome == Outcome::kMeasured) json["runs"][i].update(PartsJson(details[k++]));
-    }
-    PrintJson(json);
+    PrintJson(ProbeJson(probe, design, flags, path));
   } else {
-    if (!details.empty()) Print(show_details(details));
-    PrintResults(results, flags, path);
+    if (!probe.details().empty()) Print(show_details(probe.details()));
+    PrintResults(probe.results(), flags, path);
   }
-  if (!unwritten.empty()) {
-    Tell(unwritten + "; what was measured is printed alone");
+  if (!probe.unwritten().empty()) {
+    Tell(probe.unwritten() + "; what was measured is printed alone");
     return kBadInput;
   }
-  return CodeOf(results);
+  return CodeOf(probe.results());
 }
 
 // ---- Messages alone.
