@@ -129,6 +129,12 @@ void CheckTimes(const Run& run) {
   CheckSpread(run);
 }
 
+// Runs of which a step was seen.
+auto MeasuredRuns(const CalibrationProblem& problem) {
+  return std::count_if(problem.runs.begin(), problem.runs.end(),
+                       [](const Run& run) { return !run.stopped; });
+}
+
 // What a calibration names as the source of a run: its file, else what was said of it.
 std::string SourceOf(const Run& run) {
   if (!run.place.file.empty()) return run.place.file;
@@ -180,24 +186,8 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
   return c;
 }
 
-}  // namespace
-
-CalibrationOutcome Calibrate(const CalibrationProblem& problem, const CalibrationOptions& options) {
-  CalibrationOutcome outcome;
-  outcome.cluster = problem.cluster;
-  outcome.cluster.calibration.reset();  // an earlier one is no part of this fit
-  if (problem.runs.empty()) {
-    outcome.status = CalibrationOutcome::Status::kNoRuns;
-    outcome.message = "There are no runs to learn from.";
-    return outcome;
-  }
-  const auto measured = std::count_if(problem.runs.begin(), problem.runs.end(),
-                                      [](const Run& run) { return !run.stopped; });
-  if (measured == 0) {
-    outcome.status = CalibrationOutcome::Status::kNoRuns;
-    outcome.message = "All runs were stopped before a step ended: there is no time to learn from.";
-    return outcome;
-  }
+// Throws InputError where the runs, or what is said of them, are no problem to fit.
+void CheckProblem(const CalibrationProblem& problem, const CalibrationOptions& options) {
   for (const Run& run : problem.runs) {
     if (problem.workloads.count(run.workload) > 0) continue;
     throw InputError({run.place.file, run.place.line, "workload"}, run.workload,
@@ -210,93 +200,150 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
   for (const Run& run : problem.runs) {
     CheckTimes(run);
   }
-  ParameterLayout layout(problem.cluster, problem.runs, problem.workloads, problem.devices,
-                         problem.statements);
-  // A fit of more would be written, and read by nobody.
-  if (layout.parameters().size() > kMostEstimates) {
-    throw InputError({problem.runs.front().place.file, 0, ""}, "",
-                     "has runs of too many workloads, devices and hosts: " +
-                         std::to_string(layout.parameters().size()) + " values to fit",
-                     "at most " + std::to_string(kMostEstimates));
-  }
-  std::vector<PlanRows> plans = GroupRows(problem, layout);
-  const Scatter prior_scatter = {options.step_log_sd, options.step_log_sd};
-  for (PlanRows& plan : plans) plan.log_sd = options.step_log_sd;
+}
 
-  std::vector<const PlanRows*> shuffled = Shuffled(plans);
+// A fit of more would be written, and read by nobody.
+void RequireFewEstimates(const CalibrationProblem& problem, const ParameterLayout& layout) {
+  if (layout.parameters().size() <= kMostEstimates) return;
+  throw InputError({problem.runs.front().place.file, 0, ""}, "",
+                   "has runs of too many workloads, devices and hosts: " +
+                       std::to_string(layout.parameters().size()) + " values to fit",
+                   "at most " + std::to_string(kMostEstimates));
+}
+
+// A fit to samples of the plans; each fit to more plans starts where that to fewer ended. What it
+// tells of priors, and how often it iterated, goes into the outcome.
+Fit FitSamples(const CalibrationProblem& problem, const ParameterLayout& layout,
+               const std::vector<const PlanRows*>& shuffled, const CalibrationOptions& options,
+               CalibrationOutcome* outcome) {
   const auto sample = [&](std::size_t size) {
     return std::vector<const PlanRows*>(
         shuffled.begin(), shuffled.begin() + static_cast<long>(std::min(size, shuffled.size())));
   };
-  outcome.prior_log_ratio = PriorLogRatio(problem, layout, sample(kFirstSample));
-  // Each fit to more plans starts where that to fewer ended.
+  outcome->prior_log_ratio = PriorLogRatio(problem, layout, sample(kFirstSample));
   Fit fit = FindStart(problem, layout, sample(kFirstSample), options.max_iterations);
-  outcome.iterations = fit.iterations + ImproveCurves(layout, sample(kCurveSample), &fit.values);
-  for (std::size_t size = kFirstSample; fit.usable && size < plans.size(); size *= kSampleGrowth) {
+  outcome->iterations = fit.iterations + ImproveCurves(layout, sample(kCurveSample), &fit.values);
+  for (std::size_t size = kFirstSample; fit.usable && size < shuffled.size();
+       size *= kSampleGrowth) {
     fit = Minimisation(layout, sample(size), fit.values)
               .Solve(options.max_iterations, kStartTolerance);
-    outcome.iterations += fit.iterations;
-    outcome.iterations += ImproveHosts(layout, sample(size), options.max_iterations, &fit);
+    outcome->iterations += fit.iterations;
+    outcome->iterations += ImproveHosts(layout, sample(size), options.max_iterations, &fit);
   }
+  return fit;
+}
+
+// A fit to all plans, and how well each value is known.
+struct KnownFit {
+  Fit fit;
+  Eigen::MatrixXd covariance;
+  std::vector<Interval> intervals;
+};
+
+// Where an interval, followed to its end, meets a better minimum, the fit starts there anew.
+// Nothing where no fit is usable.
+std::optional<KnownFit> FitAll(const ParameterLayout& layout,
+                               const std::vector<const PlanRows*>& plans, const Fit& start,
+                               const CalibrationOptions& options, int* iterations) {
+  constexpr int kAttempts = 4;
+  constexpr double kLower = 0.5;  // of the cost: a better minimum, not the same one more exactly
+  KnownFit known;
+  Fit& fit = known.fit;
+  fit = start;
+  for (int attempt = 0;; ++attempt) {
+    Minimisation minimisation(layout, plans, fit.values);
+    fit = minimisation.Solve(options.max_iterations, kFitTolerance);
+    *iterations += fit.iterations;
+    if (!fit.usable) return std::nullopt;
+    std::optional<Eigen::MatrixXd> covariance = minimisation.Covariance();
+    if (!covariance) return std::nullopt;
+    known.covariance = std::move(*covariance);
+    Profile profile(layout, plans, fit, known.covariance);
+    const bool follow = plans.size() <= options.profiled_plans;
+    known.intervals.clear();
+    for (int i = 0; i < layout.size(); ++i) {
+      const bool fixed = layout.parameters()[static_cast<std::size_t>(i)].fixed;
+      known.intervals.push_back(fixed    ? Interval()
+                                : follow ? profile.Follow(i)
+                                         : profile.Linear(i));
+    }
+    if (attempt == kAttempts || profile.better().cost > fit.cost - kLower) return known;
+    fit = profile.better();
+  }
+}
+
+// How far each run is from the fit.
+void AddResiduals(const CalibrationProblem& problem, const std::vector<PlanRows>& plans,
+                  const std::vector<PlanPrediction>& predictions, CalibrationOutcome* outcome) {
+  const auto measured = MeasuredRuns(problem);
+  outcome->residuals.resize(problem.runs.size());
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    for (const MeasuredRow& row : plans[i].rows) {
+      const double log_ratio = row.log_step - predictions[i].log_step;
+      outcome->residuals[static_cast<std::size_t>(row.run)] = {
+          Seconds(std::exp(predictions[i].log_step)), log_ratio};
+      outcome->mape += std::abs(std::exp(-log_ratio) - 1) / static_cast<double>(measured);
+    }
+    for (const StoppedRow& row : plans[i].stopped) {
+      outcome->residuals[static_cast<std::size_t>(row.run)] = {
+          Seconds(std::exp(predictions[i].log_step)),
+          std::max(0.0, row.log_bound - predictions[i].log_step)};
+    }
+  }
+}
+
+}  // namespace
+
+CalibrationOutcome Calibrate(const CalibrationProblem& problem, const CalibrationOptions& options) {
+  CalibrationOutcome outcome;
+  outcome.cluster = problem.cluster;
+  outcome.cluster.calibration.reset();  // an earlier one is no part of this fit
+  if (MeasuredRuns(problem) == 0) {
+    outcome.status = CalibrationOutcome::Status::kNoRuns;
+    outcome.message =
+        problem.runs.empty()
+            ? "There are no runs to learn from."
+            : "All runs were stopped before a step ended: there is no time to learn from.";
+    return outcome;
+  }
+  CheckProblem(problem, options);
+  ParameterLayout layout(problem.cluster, problem.runs, problem.workloads, problem.devices,
+                         problem.statements);
+  RequireFewEstimates(problem, layout);
+  std::vector<PlanRows> plans = GroupRows(problem, layout);
+  for (PlanRows& plan : plans) plan.log_sd = options.step_log_sd;
+
+  constexpr const char* kNoUsableFit = "The solver found no usable fit.";
+  Fit fit = FitSamples(problem, layout, Shuffled(plans), options, &outcome);
   if (!fit.usable) {
-    outcome.message = "The solver found no usable fit.";
+    outcome.message = kNoUsableFit;
     return outcome;
   }
   while (std::optional<SlowHosts> slow = NextSlowHosts(problem, layout, plans, fit, options)) {
     layout = std::move(slow->layout);
     plans = std::move(slow->plans);
     fit = std::move(slow->fit);
-    shuffled = Shuffled(plans);
   }
   const double typical =
       TypicalScatter(MakeScatterRows(plans, Predict(plans, fit.values)).all, options.step_log_sd);
   SetScatter(typical, &plans);
-  std::optional<Eigen::MatrixXd> covariance;
-  std::vector<Interval> intervals;
-  for (int attempt = 0;; ++attempt) {
-    Minimisation minimisation(layout, shuffled, fit.values);
-    fit = minimisation.Solve(options.max_iterations, kFitTolerance);
-    outcome.iterations += fit.iterations;
-    if (fit.usable) covariance = minimisation.Covariance();
-    if (!fit.usable || !covariance) {
-      outcome.message = "The solver found no usable fit.";
-      return outcome;
-    }
-    Profile profile(layout, shuffled, fit, *covariance);
-    const bool follow = plans.size() <= options.profiled_plans;
-    intervals.clear();
-    for (int i = 0; i < layout.size(); ++i) {
-      const bool fixed = layout.parameters()[static_cast<std::size_t>(i)].fixed;
-      intervals.push_back(fixed ? Interval() : follow ? profile.Follow(i) : profile.Linear(i));
-    }
-    constexpr int kAttempts = 4;
-    constexpr double kLower = 0.5;  // of the cost: a better minimum, not the same one more exactly
-    if (attempt == kAttempts || profile.better().cost > fit.cost - kLower) break;
-    fit = profile.better();
+  std::optional<KnownFit> known =
+      FitAll(layout, Shuffled(plans), fit, options, &outcome.iterations);
+  if (!known) {
+    outcome.message = kNoUsableFit;
+    return outcome;
   }
+  fit = std::move(known->fit);
   outcome.status = fit.converged ? CalibrationOutcome::Status::kConverged
                                  : CalibrationOutcome::Status::kNotConverged;
   outcome.message = fit.converged ? "The fit converged."
                                   : "The fit had not converged after " +
                                         std::to_string(fit.iterations) + " iterations.";
   const std::vector<PlanPrediction> predictions = Predict(plans, fit.values);
-  outcome.residuals.resize(problem.runs.size());
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    for (const MeasuredRow& row : plans[i].rows) {
-      const double log_ratio = row.log_step - predictions[i].log_step;
-      outcome.residuals[static_cast<std::size_t>(row.run)] = {
-          Seconds(std::exp(predictions[i].log_step)), log_ratio};
-      outcome.mape += std::abs(std::exp(-log_ratio) - 1) / static_cast<double>(measured);
-    }
-    for (const StoppedRow& row : plans[i].stopped) {
-      outcome.residuals[static_cast<std::size_t>(row.run)] = {
-          Seconds(std::exp(predictions[i].log_step)),
-          std::max(0.0, row.log_bound - predictions[i].log_step)};
-    }
-  }
-  Calibration calibration =
-      MakeCalibration(problem, layout, fit.values, std::move(*covariance), intervals,
-                      MakeScatterRows(plans, predictions), prior_scatter);
+  AddResiduals(problem, plans, predictions, &outcome);
+  Calibration calibration = MakeCalibration(
+      problem, layout, fit.values, std::move(known->covariance), known->intervals,
+      MakeScatterRows(plans, predictions), {options.step_log_sd, options.step_log_sd});
   calibration.repeat_log_sd = RepeatScatter(plans);
   calibration.sync_jitter = SyncJitter(plans, fit.values);
   CountSlowRuns(problem, layout, plans, fit.values, &calibration.parameters);

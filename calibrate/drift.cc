@@ -154,6 +154,62 @@ struct Fit {
   double value_variance = 0;
 };
 
+// The runs of a subset's plans where the formula is linear: what is left of each is e + u + g' z,
+// with d = root z and z ~ N(0, 1).
+struct LinearRuns {
+  struct OfPlan {
+    double variance = 0;         // of e
+    double shared_variance = 0;  // of u
+    std::size_t begin = 0;       // of its runs
+    std::size_t end = 0;
+  };
+  std::vector<OfPlan> plans;
+  std::vector<double> residuals;  // of each run
+  Eigen::MatrixXd gradient;       // g, by plan
+  Eigen::VectorXd direction;      // of the candidate, by plan
+};
+
+// The least L of such runs, by weights that follow from how far each is off. `runs` outlives it.
+class ReweightedFit {
+ public:
+  explicit ReweightedFit(const LinearRuns& runs)
+      : runs_(runs),
+        count_(runs.gradient.rows()),
+        size_(runs.gradient.cols()),
+        precision_(count_),
+        mean_(count_),
+        left_(Eigen::VectorXd::Zero(count_)),
+        solution_(Eigen::VectorXd::Zero(size_)) {
+    FirstWeights();
+  }
+
+  void Minimise(Fit* fit);
+  // What the candidate would add to the fit: its step, its information, and, where it is the one
+  // parameter of `column`, what is known of its value.
+  void AddCandidate(const Eigen::MatrixXd& root, std::optional<int> column, Fit* fit) const;
+
+  const Eigen::VectorXd& solution() const { return solution_; }  // z
+
+ private:
+  static double Weight(double z2) { return (kDegrees + 1) / (kDegrees + z2); }
+  void FirstWeights();
+  void WeighPlans();
+  void SolveWeighted();
+  bool Reweigh(Fit* fit);
+
+  const LinearRuns& runs_;
+  const Eigen::Index count_;     // of plans
+  const Eigen::Index size_;      // of z
+  std::vector<double> weights_;  // of each run
+  Eigen::VectorXd precision_;    // of each plan's mean
+  Eigen::VectorXd mean_;         // of each plan's residuals
+  Eigen::VectorXd left_;         // of it, by z
+  Eigen::VectorXd solution_;
+  Eigen::MatrixXd scaled_;  // gradient, by what is known
+  Eigen::MatrixXd normal_;  // equations of z
+  Eigen::LLT<Eigen::MatrixXd> solver_;
+};
+
 class DriftCheck {
  public:
   explicit DriftCheck(const DriftProblem& problem) : problem_(problem) {
@@ -222,6 +278,8 @@ class DriftCheck {
 
   Subset MakeSubset(std::vector<int> plans) const;
   Subset SearchSubset(const ShiftCandidate& candidate) const;
+  LinearRuns MakeLinear(const Subset& subset, const States& states,
+                        const ShiftCandidate* candidate) const;
   Fit Solve(const Subset& subset, const States& states, const ShiftCandidate* candidate) const;
   Fit SolveShifted(const Subset& subset, const ShiftCandidate& candidate, double shift,
                    States* states) const;
@@ -640,21 +698,13 @@ Subset DriftCheck::SearchSubset(const ShiftCandidate& candidate) const {
   return MakeSubset(std::move(chosen));
 }
 
-Fit DriftCheck::Solve(const Subset& subset, const States& states,
-                      const ShiftCandidate* candidate) const {
-  constexpr int kRounds = 30;
-  constexpr double kSettled = 1e-5;
-  struct Row {
-    double variance = 0;         // of e
-    double shared_variance = 0;  // of u
-    std::size_t first = 0;       // of its runs
-  };
+LinearRuns DriftCheck::MakeLinear(const Subset& subset, const States& states,
+                                  const ShiftCandidate* candidate) const {
+  LinearRuns runs;
   const auto count = static_cast<Eigen::Index>(subset.plans.size());
-  const Eigen::Index size = subset.root.cols();
-  std::vector<Row> rows(subset.plans.size());
-  std::vector<double> residuals;
-  Eigen::MatrixXd gradient = Eigen::MatrixXd::Zero(count, size);
-  Eigen::VectorXd direction = Eigen::VectorXd::Zero(count);
+  runs.plans.resize(subset.plans.size());
+  runs.gradient = Eigen::MatrixXd::Zero(count, subset.root.cols());
+  runs.direction = Eigen::VectorXd::Zero(count);
   for (std::size_t k = 0; k < subset.plans.size(); ++k) {
     const auto p = static_cast<std::size_t>(subset.plans[k]);
     const CheckedPlan& plan = plans_[p];
@@ -665,116 +715,143 @@ Fit DriftCheck::Solve(const Subset& subset, const States& states,
       if (derivative == 0) return;
       moved_by += derivative * Moved(variable);
       const int column = subset.column[static_cast<std::size_t>(variable)];
-      if (column >= 0) gradient.row(at) += derivative * subset.root.row(column);
+      if (column >= 0) runs.gradient.row(at) += derivative * subset.root.row(column);
       if (candidate == nullptr) return;
       for (const auto& [term, by] : candidate->terms) {
-        if (term == variable) direction[at] += by * derivative;
+        if (term == variable) runs.direction[at] += by * derivative;
       }
     });
     const double s = plan.scatter;
-    Row& row = rows[k];
+    LinearRuns::OfPlan& row = runs.plans[k];
     row.variance = repeat_share_ * s * s;
     row.shared_variance = (1 - repeat_share_) * s * s + plan.discrepancy * plan.discrepancy;
-    row.first = residuals.size();
+    row.begin = runs.residuals.size();
     for (const double log_step : plan.log_steps) {
-      residuals.push_back(log_step - state.answer.log_step + moved_by);
+      runs.residuals.push_back(log_step - state.answer.log_step + moved_by);
+    }
+    row.end = runs.residuals.size();
+  }
+  return runs;
+}
+
+// As far off as each run is where nothing deviates.
+void ReweightedFit::FirstWeights() {
+  weights_.resize(runs_.residuals.size());
+  for (std::size_t k = 0; k < runs_.plans.size(); ++k) {
+    const LinearRuns::OfPlan& plan = runs_.plans[k];
+    const double variance = plan.variance + plan.shared_variance +
+                            runs_.gradient.row(static_cast<Eigen::Index>(k)).squaredNorm();
+    for (std::size_t i = plan.begin; i < plan.end; ++i) {
+      weights_[i] = Weight(runs_.residuals[i] * runs_.residuals[i] / variance);
     }
   }
+}
 
-  const auto runs_of = [&](std::size_t k) {
-    return plans_[static_cast<std::size_t>(subset.plans[k])].log_steps.size();
-  };
-  const auto weight = [](double z2) { return (kDegrees + 1) / (kDegrees + z2); };
-  std::vector<double> weights(residuals.size());
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    const double variance = rows[k].variance + rows[k].shared_variance +
-                            gradient.row(static_cast<Eigen::Index>(k)).squaredNorm();
-    for (std::size_t i = rows[k].first; i < rows[k].first + runs_of(k); ++i) {
-      weights[i] = weight(residuals[i] * residuals[i] / variance);
+// The weighted mean of each plan's residuals, and how well it is known.
+void ReweightedFit::WeighPlans() {
+  for (std::size_t k = 0; k < runs_.plans.size(); ++k) {
+    const LinearRuns::OfPlan& plan = runs_.plans[k];
+    double weight_sum = 0;
+    double residual_sum = 0;
+    for (std::size_t i = plan.begin; i < plan.end; ++i) {
+      weight_sum += weights_[i];
+      residual_sum += weights_[i] * runs_.residuals[i];
+    }
+    precision_[static_cast<Eigen::Index>(k)] =
+        1 / (plan.variance / weight_sum + plan.shared_variance);
+    mean_[static_cast<Eigen::Index>(k)] = residual_sum / weight_sum;
+  }
+}
+
+// The z that meets those means best.
+void ReweightedFit::SolveWeighted() {
+  if (size_ > 0) {
+    scaled_ = precision_.cwiseSqrt().asDiagonal() * runs_.gradient;
+    normal_ = Eigen::MatrixXd::Identity(size_, size_);
+    normal_.selfadjointView<Eigen::Lower>().rankUpdate(scaled_.transpose());
+    solver_.compute(normal_.selfadjointView<Eigen::Lower>());
+    solution_ = solver_.solve(runs_.gradient.transpose() * precision_.cwiseProduct(mean_));
+  }
+  left_ = mean_;
+  if (size_ > 0) left_ -= runs_.gradient * solution_;
+}
+
+// What the fit costs, and the weights by how far off each run is now. Whether the cost has settled.
+bool ReweightedFit::Reweigh(Fit* fit) {
+  constexpr double kSettled = 1e-5;
+  double shared = solution_.squaredNorm();
+  double distance = shared;
+  double cost = shared;
+  int met = 0;
+  for (std::size_t k = 0; k < runs_.plans.size(); ++k) {
+    const LinearRuns::OfPlan& plan = runs_.plans[k];
+    const auto at = static_cast<Eigen::Index>(k);
+    const double fitted = mean_[at] - left_[at];
+    const double u = plan.shared_variance * precision_[at] * left_[at];
+    const double u_cost = plan.shared_variance > 0 ? u * u / plan.shared_variance : 0;
+    shared += u_cost;
+    distance += u_cost;
+    cost += u_cost;
+    for (std::size_t i = plan.begin; i < plan.end; ++i) {
+      const double e = runs_.residuals[i] - fitted - u;
+      const double z2 = e * e / plan.variance;
+      weights_[i] = Weight(z2);
+      fit->costs[i] = (kDegrees + 1) * std::log1p(z2 / kDegrees);
+      cost += fit->costs[i];
+      distance += std::min(z2, kWinsor * kWinsor);
+      const double total = runs_.residuals[i] - fitted;
+      if (total * total <= kMet * kMet * (plan.variance + plan.shared_variance)) ++met;
     }
   }
+  const bool settled = std::abs(fit->cost - cost) < kSettled * (1 + cost);
+  fit->cost = cost;
+  fit->shared_cost = shared;
+  fit->distance = distance;
+  fit->met = met;
+  return settled;
+}
 
-  Fit fit;
-  fit.costs.resize(residuals.size());
-  Eigen::VectorXd precision(count);
-  Eigen::VectorXd mean(count);
-  Eigen::MatrixXd scaled(count, size);
-  Eigen::MatrixXd normal(size, size);
-  Eigen::LLT<Eigen::MatrixXd> solver;
-  Eigen::VectorXd left = Eigen::VectorXd::Zero(count);
-  Eigen::VectorXd solution = Eigen::VectorXd::Zero(size);
+void ReweightedFit::Minimise(Fit* fit) {
+  constexpr int kRounds = 30;
+  fit->costs.resize(runs_.residuals.size());
   for (int round = 0; round < kRounds; ++round) {
-    for (std::size_t k = 0; k < rows.size(); ++k) {
-      const Row& row = rows[k];
-      double weight_sum = 0;
-      double residual_sum = 0;
-      for (std::size_t i = row.first; i < row.first + runs_of(k); ++i) {
-        weight_sum += weights[i];
-        residual_sum += weights[i] * residuals[i];
-      }
-      precision[static_cast<Eigen::Index>(k)] =
-          1 / (row.variance / weight_sum + row.shared_variance);
-      mean[static_cast<Eigen::Index>(k)] = residual_sum / weight_sum;
-    }
-    if (size > 0) {
-      scaled = precision.cwiseSqrt().asDiagonal() * gradient;
-      normal = Eigen::MatrixXd::Identity(size, size);
-      normal.selfadjointView<Eigen::Lower>().rankUpdate(scaled.transpose());
-      solver.compute(normal.selfadjointView<Eigen::Lower>());
-      solution = solver.solve(gradient.transpose() * precision.cwiseProduct(mean));
-    }
-    left = mean;
-    if (size > 0) left -= gradient * solution;
-    double shared = solution.squaredNorm();
-    double distance = shared;
-    double cost = shared;
-    int met = 0;
-    for (std::size_t k = 0; k < rows.size(); ++k) {
-      const Row& row = rows[k];
-      const auto at = static_cast<Eigen::Index>(k);
-      const double fitted = mean[at] - left[at];
-      const double u = row.shared_variance * precision[at] * left[at];
-      const double u_cost = row.shared_variance > 0 ? u * u / row.shared_variance : 0;
-      shared += u_cost;
-      distance += u_cost;
-      cost += u_cost;
-      for (std::size_t i = row.first; i < row.first + runs_of(k); ++i) {
-        const double e = residuals[i] - fitted - u;
-        const double z2 = e * e / row.variance;
-        weights[i] = weight(z2);
-        fit.costs[i] = (kDegrees + 1) * std::log1p(z2 / kDegrees);
-        cost += fit.costs[i];
-        distance += std::min(z2, kWinsor * kWinsor);
-        const double total = residuals[i] - fitted;
-        if (total * total <= kMet * kMet * (row.variance + row.shared_variance)) ++met;
-      }
-    }
-    const bool settled = std::abs(fit.cost - cost) < kSettled * (1 + cost);
-    fit.cost = cost;
-    fit.shared_cost = shared;
-    fit.distance = distance;
-    fit.met = met;
-    if (settled) break;
+    WeighPlans();
+    SolveWeighted();
+    if (Reweigh(fit)) break;
   }
-  fit.deviations = subset.root * solution;
+}
+
+void ReweightedFit::AddCandidate(const Eigen::MatrixXd& root, std::optional<int> column,
+                                 Fit* fit) const {
+  const Eigen::VectorXd weighted = precision_.cwiseProduct(runs_.direction);
+  fit->information = weighted.dot(runs_.direction);
+  Eigen::VectorXd absorbed = Eigen::VectorXd::Zero(size_);
+  if (size_ > 0) {
+    const Eigen::VectorXd seen = runs_.gradient.transpose() * weighted;
+    absorbed = solver_.solve(seen);
+    fit->information -= seen.dot(absorbed);
+  }
+  fit->information = std::max(fit->information, kLeastInformation);
+  fit->step = weighted.dot(left_) / fit->information;
+  fit->value_variance = 1 / fit->information;
+  if (!column) return;
+  const Eigen::VectorXd own = root.row(*column);
+  fit->known = fit->deviations[*column];
+  const double kept = 1 - own.dot(absorbed);
+  fit->value_variance = kept * kept / fit->information + own.dot(solver_.solve(own));
+}
+
+Fit DriftCheck::Solve(const Subset& subset, const States& states,
+                      const ShiftCandidate* candidate) const {
+  const LinearRuns runs = MakeLinear(subset, states, candidate);
+  ReweightedFit solver(runs);
+  Fit fit;
+  solver.Minimise(&fit);
+  fit.deviations = subset.root * solver.solution();
   if (candidate == nullptr) return fit;
-  const Eigen::VectorXd weighted = precision.cwiseProduct(direction);
-  fit.information = weighted.dot(direction);
-  Eigen::VectorXd absorbed = Eigen::VectorXd::Zero(size);
-  if (size > 0) {
-    const Eigen::VectorXd seen = gradient.transpose() * weighted;
-    absorbed = solver.solve(seen);
-    fit.information -= seen.dot(absorbed);
-  }
-  fit.information = std::max(fit.information, kLeastInformation);
-  fit.step = weighted.dot(left) / fit.information;
-  fit.value_variance = 1 / fit.information;
   const int column = subset.column[static_cast<std::size_t>(candidate->terms.front().first)];
-  if (candidate->terms.size() > 1 || column < 0) return fit;
-  const Eigen::VectorXd root = subset.root.row(column);
-  fit.known = fit.deviations[column];
-  const double kept = 1 - root.dot(absorbed);
-  fit.value_variance = kept * kept / fit.information + root.dot(solver.solve(root));
+  const bool is_one_known = candidate->terms.size() == 1 && column >= 0;
+  solver.AddCandidate(subset.root, is_one_known ? std::optional(column) : std::nullopt, &fit);
   return fit;
 }
 
