@@ -154,20 +154,30 @@ void ReloadFor(serve::Service* service, serve::Metrics* metrics) {
   }
 }
 
-int Serve(const Arguments& args) {
-  const std::vector<std::string> clusters = args.Texts("cluster");
-  if (clusters.empty()) args.Required("cluster");
-  serve::Address listen{"127.0.0.1", 8080};
-  if (args.Has("listen")) listen = serve::ParseAddress(args.Text("listen"), OptionPlace("listen"));
-  std::optional<serve::Address> grpc;
-  if (args.Has("grpc")) grpc = serve::ParseAddress(args.Text("grpc"), OptionPlace("grpc"));
-  serve::ServiceOptions service_options;
-  service_options.most_plans = static_cast<std::size_t>(
-      ReadInteger(args, "max-plans", 1, 100'000'000, static_cast<int>(service_options.most_plans)));
-  const int threads = ReadInteger(
-      args, "threads", 1, 1024, std::max(2, static_cast<int>(std::thread::hardware_concurrency())));
+// What is asked of the program in its options.
+struct ServeOptions {
+  std::vector<std::string> clusters;
+  std::vector<std::string> workload_files;
+  serve::ServiceOptions service;
   serve::HttpOptions http;
-  http.threads = threads;
+  std::optional<serve::Address> grpc;
+  std::chrono::milliseconds patience{};  // with what was asked, once it stops
+};
+
+ServeOptions ReadServeOptions(const Arguments& args) {
+  ServeOptions options;
+  options.clusters = args.Texts("cluster");
+  if (options.clusters.empty()) args.Required("cluster");
+  serve::HttpOptions& http = options.http;
+  http.address = {"127.0.0.1", 8080};
+  if (args.Has("listen")) {
+    http.address = serve::ParseAddress(args.Text("listen"), OptionPlace("listen"));
+  }
+  if (args.Has("grpc")) options.grpc = serve::ParseAddress(args.Text("grpc"), OptionPlace("grpc"));
+  options.service.most_plans = static_cast<std::size_t>(
+      ReadInteger(args, "max-plans", 1, 100'000'000, static_cast<int>(options.service.most_plans)));
+  http.threads = ReadInteger(args, "threads", 1, 1024,
+                             std::max(2, static_cast<int>(std::thread::hardware_concurrency())));
   http.most_connections = static_cast<std::size_t>(
       ReadInteger(args, "max-connections", 1, 1'000'000, static_cast<int>(http.most_connections)));
   if (args.Has("max-body")) {
@@ -179,15 +189,92 @@ int Serve(const Arguments& args) {
     }
     http.most_body = static_cast<std::uint64_t>(bytes);
   }
-  AllowConnections(http.most_connections);
   Duration<> drain = Seconds(10.0);
   if (args.Has("drain")) drain = ParseDuration(args.Text("drain"), OptionPlace("drain"));
-  const auto patience = std::chrono::milliseconds(static_cast<long long>(drain.in(kMilliseconds)));
+  options.patience = std::chrono::milliseconds(static_cast<long long>(drain.in(kMilliseconds)));
+  options.workload_files = args.Texts("workload-file");
+  return options;
+}
 
+// That requests are answered from now on, and where.
+void TellAddresses(const serve::Address& listen, const std::optional<serve::Address>& grpc,
+                   const serve::Service& service, bool as_json) {
+  if (!as_json) {
+    Tell(
+        fmt::format("http://{} answers{}", listen.text(), grpc ? ", gRPC on " + grpc->text() : ""));
+    return;
+  }
+  Json names = Json::array();
+  for (const Cluster& c : service.Current()->inventory().clusters) names.push_back(c.name);
+  const Json told = {{"listen", listen.text()},
+                     {"grpc", grpc ? Json(grpc->text()) : Json(nullptr)},
+                     {"clusters", names}};
+  Print(JsonText(told) + "\n");
+  std::fflush(stdout);
+}
+
+// Reads files anew at each SIGHUP, and writes what jobs have learnt each minute, until one of the
+// other signals asks to stop. By the pool: whatever a file takes to read, the next signal is heard.
+// By one of its threads, however many signals come, so that the others go on answering.
+class SignalLoop {
+ public:
+  // `state` is null where nothing is kept.
+  SignalLoop(serve::Service* service, serve::Metrics* metrics, serve::WorkPool* pool,
+             StateFile* state)
+      : service_(*service), metrics_(*metrics), pool_(*pool), state_(state) {}
+
+  void Run(const sigset_t& signals) {
+    constexpr timespec kBetweenSaves = {60, 0};
+    while (true) {
+      const int signal = sigtimedwait(&signals, nullptr, &kBetweenSaves);
+      if (signal < 0) {
+        if (errno == EAGAIN && state_ != nullptr) PostSave();
+        continue;
+      }
+      if (signal != SIGHUP) break;
+      PostReload();
+    }
+  }
+
+ private:
+  void PostSave() {
+    const auto save = [this] {
+      try {
+        state_->Write();
+      } catch (const std::exception& e) {
+        Tell(e.what());  // and the next one may succeed
+      }
+      saving_ = false;
+    };
+    if (!saving_.exchange(true) && !pool_.Post(save)) saving_ = false;
+  }
+
+  void PostReload() {
+    const auto reload = [this] {
+      for (int heard = asked_; heard > 0; heard = asked_.fetch_sub(heard) - heard) {
+        ReloadFor(&service_, &metrics_);
+      }
+    };
+    if (asked_.fetch_add(1) > 0 || pool_.Post(reload)) return;
+    asked_ = 0;
+    Tell("not read anew: too many requests wait for an answer");
+  }
+
+  serve::Service& service_;
+  serve::Metrics& metrics_;
+  serve::WorkPool& pool_;
+  StateFile* const state_;
+  std::atomic<bool> saving_{false};
+  std::atomic<int> asked_{0};
+};
+
+int Serve(const Arguments& args) {
+  const ServeOptions options = ReadServeOptions(args);
+  AllowConnections(options.http.most_connections);
   std::signal(SIGPIPE, SIG_IGN);  // whoever read what is told may have gone
   BlockSignal(SIGHUP);
-  const std::vector<std::string> files = args.Texts("workload-file");
-  serve::Service service([&] { return ReadInventory(clusters, files); }, service_options);
+  serve::Service service([&] { return ReadInventory(options.clusters, options.workload_files); },
+                         options.service);
   // Files may take for ever to read: only now.
   const sigset_t interrupts = BlockInterrupts();
   std::optional<StateFile> state;
@@ -195,27 +282,26 @@ int Serve(const Arguments& args) {
     state.emplace(args.Text("state"), &service);
     service.SetReady(false);
   }
-  sigset_t signals = interrupts;
-  sigaddset(&signals, SIGHUP);
   serve::Metrics metrics;
 #ifdef STEPCAST_HAS_WEB
   const auto make_page = [&](const serve::Inventory& inventory) {
-    return web::MakePage(inventory, {clusters, files});
+    return web::MakePage(inventory, {options.clusters, options.workload_files});
   };
 #else
   const auto make_page = nullptr;
 #endif
   serve::Api api(&service, &metrics, make_page);
   constexpr std::size_t kMostWaiting = 256;
-  serve::WorkPool pool(threads, kMostWaiting);
-  http.address = listen;
-  serve::HttpServer server(&api, &metrics, &pool, http);
+  serve::WorkPool pool(options.http.threads, kMostWaiting);
+  serve::HttpServer server(&api, &metrics, &pool, options.http);
+  serve::Address listen = options.http.address;
   listen.port = server.port();
   Warn(listen);
+  std::optional<serve::Address> grpc = options.grpc;
   std::unique_ptr<serve::RpcServer> rpc;
   if (grpc) {
     rpc = serve::LoadRpcServer(ModuleFolders(), &service, &metrics, &pool,
-                               {*grpc, static_cast<int>(http.most_body)});
+                               {*grpc, static_cast<int>(options.http.most_body)});
     grpc->port = rpc->port();
     Warn(*grpc);
   }
@@ -230,55 +316,21 @@ int Serve(const Arguments& args) {
     service.SetReady(true);
     if (rpc) rpc->SetServing(true);
   }
-  if (args.Has("json")) {
-    Json names = Json::array();
-    for (const Cluster& c : service.Current()->inventory().clusters) names.push_back(c.name);
-    const Json told = {{"listen", listen.text()},
-                       {"grpc", grpc ? Json(grpc->text()) : Json(nullptr)},
-                       {"clusters", names}};
-    Print(JsonText(told) + "\n");
-    std::fflush(stdout);
-  } else {
-    Tell(
-        fmt::format("http://{} answers{}", listen.text(), grpc ? ", gRPC on " + grpc->text() : ""));
-  }
+  TellAddresses(listen, grpc, service, args.Has("json"));
 
-  std::atomic<bool> saving{false};
-  // By the pool: whatever a file takes to read, the next signal is heard. By one of its threads,
-  // however many signals come, so that the others go on answering.
-  std::atomic<int> asked{0};
-  const auto reload = [&] {
-    for (int heard = asked; heard > 0; heard = asked.fetch_sub(heard) - heard) {
-      ReloadFor(&service, &metrics);
-    }
-  };
-  const auto save = [&] {
-    try {
-      state->Write();
-    } catch (const std::exception& e) {
-      Tell(e.what());  // and the next one may succeed
-    }
-    saving = false;
-  };
-  constexpr timespec kBetweenSaves = {60, 0};
-  while (true) {
-    const int signal = sigtimedwait(&signals, nullptr, &kBetweenSaves);
-    if (signal < 0) {
-      if (errno == EAGAIN && state && !saving.exchange(true) && !pool.Post(save)) saving = false;
-      continue;
-    }
-    if (signal != SIGHUP) break;
-    if (asked.fetch_add(1) > 0 || pool.Post(reload)) continue;
-    asked = 0;
-    Tell("not read anew: too many requests wait for an answer");
-  }
+  sigset_t signals = interrupts;
+  sigaddset(&signals, SIGHUP);
+  SignalLoop loop(&service, &metrics, &pool, state ? &*state : nullptr);
+  loop.Run(signals);
   std::thread([interrupts] { EndAtNextInterrupt(interrupts); }).detach();
   Tell("stopping: answers what was asked");
   api.SetStopping();
   std::thread rpc_stops([&] {
-    if (rpc) rpc->Stop(patience);
+    if (rpc) rpc->Stop(options.patience);
   });
-  if (!server.Stop(patience)) Tell("requests were cut off that took longer than --drain");
+  if (!server.Stop(options.patience)) {
+    Tell("requests were cut off that took longer than --drain");
+  }
   rpc_stops.join();
   pool.Stop();
   if (state) state->Write();
