@@ -362,14 +362,44 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
   return out;
 }
 
-}  // namespace
+Json RecommendJson(const RecommendOutcome& outcome, const Target& target,
+                 const RecommendOptions& search, const std::optional<UnequalWorkers>& unequal) {
+  Json json;
+  json["feasible"] = outcome.best.has_value();
+  json["considered"] = outcome.considered;
+  json["out_of_memory"] = outcome.out_of_memory;
+  json["over_global_batch"] = outcome.over_global_batch;
+  json["left_out"] = Json::array();
+  for (const LeftOut& left_out : ReasonsLeftOut(outcome, search)) {
+    json["left_out"].push_back({{"plans", left_out.plans}, {"reason", left_out.reason}});
+  }
+  const auto optional = [&](const std::optional<Recommendation>& r) {
+    return r ? RecommendationJson(*r, target, search) : Json(nullptr);
+  };
+  json["best"] = optional(outcome.best);
+  json["baseline"] = optional(outcome.baseline);
+  json["objective"] = kObjectiveNames[static_cast<int>(search.objective)];
+  json["objective_gain"] = outcome.best ? Json(outcome.score_gain) : Json(nullptr);
+  json["gain"] = outcome.best ? Json(outcome.gain) : Json(nullptr);
+  json["recommended"] = outcome.is_advice;
+  json["baseline_usable"] =
+      outcome.baseline ? Json(IsUsable(*outcome.baseline, search)) : Json(nullptr);
+  json["pays_from"] = outcome.best && !outcome.is_advice ? PayoffJson(outcome.payoff) : nullptr;
+  json["binding_constraint"] = outcome.best                ? outcome.binding
+                               : outcome.out_of_memory > 0 ? "the device's memory"
+                               : outcome.considered > 0    ? "the global batch limit"
+                                                           : "what does not go together";
+  json["shares"] = unequal ? UnequalJson(*unequal) : Json(nullptr);
+  json["pareto"] = Json::array();
+  for (const Recommendation& r : outcome.pareto) {
+    json["pareto"].push_back(RecommendationJson(r, target, search));
+  }
+  return json;
+}
 
-int RunRecommend(const std::vector<std::string>& arguments) {
-  po::options_description options("options");
-  AddTargetOptions(&options);
-  AddPlanOptions(&options);
+void AddSearchOptions(po::options_description* options) {
   const auto list = [] { return OptionValue("V,V,..."); };
-  options.add_options()("try-workers", list(), "numbers of workers to choose from (the plan's)")(
+  options->add_options()("try-workers", list(), "numbers of workers to choose from (the plan's)")(
       "try-local-batch", list(),
       "batches to choose from (the plan's, and powers of two: up to a factor of four beyond the "
       "calibrated ones, or all where none is)")(
@@ -389,29 +419,11 @@ int RunRecommend(const std::vector<std::string>& arguments) {
       "objective", OptionValue("O"),
       "what is to be best: throughput (the default), goodput (needs --noise-scale and "
       "--known-batch), price (samples per USD), energy (samples per J)");
-  AddNoiseOptions(&options);
-  options.add_options()("json", "print one JSON object")("help", "print this text");
-  const Arguments args("recommend", options, "", arguments);
-  if (args.Has("help")) {
-    PrintHelp("stepcast recommend --cluster C --workload W --local-batch N --workers N ...",
-              "Recommends a plan: the smallest global batch within 5 % of the highest throughput\n"
-              "that memory and --most-global-batch allow, compared with the plan as given. With\n"
-              "another --objective that is what is highest; where --noise-scale tells what a\n"
-              "sample is worth, useful samples count. Where all that is tried is worse than the\n"
-              "plan as given the answer is no (exit code 1), with what would make it pay.",
-              options,
-              "  stepcast recommend --cluster ufrgs-tupi --workload resnet50 --local-batch 128 "
-              "--workers 2\n"
-              "  stepcast recommend --cluster gce-t4 --workload vgg19 --local-batch 32 "
-              "--try-workers 4,8,16 --try-strategy ring,hierarchical,tree\n"
-              "  stepcast recommend --cluster aws-g4dn-12xlarge --workload resnet50 "
-              "--local-batch 64 --try-workers 4,8,16,32 --objective price "
-              "--noise-scale 4000 --known-batch 256\n");
-    return kDone;
-  }
-  const Target target = ReadTarget(args);
-  const Plan plan = ReadPlan(args, target);
-  RequireBatch(plan);
+  AddNoiseOptions(options);
+}
+
+// What is tried, and what is to be best. Throws InputError.
+RecommendOptions ReadSearch(const Arguments& args, const Target& target, const Plan& plan) {
   RecommendOptions search;
   const auto counts = [&](const char* option, int most) {
     return ParseList(args, option, [&](std::string_view text, const InputPlace& place) {
@@ -445,6 +457,39 @@ int RunRecommend(const std::vector<std::string>& arguments) {
     throw InputError(OptionPlace("objective"), "goodput", "needs the noise scale",
                      "with --noise-scale and --known-batch");
   }
+  return search;
+}
+
+}  // namespace
+
+int RunRecommend(const std::vector<std::string>& arguments) {
+  po::options_description options("options");
+  AddTargetOptions(&options);
+  AddPlanOptions(&options);
+  AddSearchOptions(&options);
+  options.add_options()("json", "print one JSON object")("help", "print this text");
+  const Arguments args("recommend", options, "", arguments);
+  if (args.Has("help")) {
+    PrintHelp("stepcast recommend --cluster C --workload W --local-batch N --workers N ...",
+              "Recommends a plan: the smallest global batch within 5 % of the highest throughput\n"
+              "that memory and --most-global-batch allow, compared with the plan as given. With\n"
+              "another --objective that is what is highest; where --noise-scale tells what a\n"
+              "sample is worth, useful samples count. Where all that is tried is worse than the\n"
+              "plan as given the answer is no (exit code 1), with what would make it pay.",
+              options,
+              "  stepcast recommend --cluster ufrgs-tupi --workload resnet50 --local-batch 128 "
+              "--workers 2\n"
+              "  stepcast recommend --cluster gce-t4 --workload vgg19 --local-batch 32 "
+              "--try-workers 4,8,16 --try-strategy ring,hierarchical,tree\n"
+              "  stepcast recommend --cluster aws-g4dn-12xlarge --workload resnet50 "
+              "--local-batch 64 --try-workers 4,8,16,32 --objective price "
+              "--noise-scale 4000 --known-batch 256\n");
+    return kDone;
+  }
+  const Target target = ReadTarget(args);
+  const Plan plan = ReadPlan(args, target);
+  RequireBatch(plan);
+  const RecommendOptions search = ReadSearch(args, target, plan);
   const Predictor predictor = target.MakePredictor();
   const RecommendOutcome outcome =
       Recommend(predictor, plan, target.cluster.devices_per_node, search);
@@ -453,39 +498,10 @@ int RunRecommend(const std::vector<std::string>& arguments) {
     unequal =
         WeighSlowNodes(predictor, (outcome.is_advice ? outcome.best : outcome.baseline)->plan);
   }
+  const int code = outcome.is_advice ? kDone : kAnswerIsNo;
   if (args.Has("json")) {
-    Json json;
-    json["feasible"] = outcome.best.has_value();
-    json["considered"] = outcome.considered;
-    json["out_of_memory"] = outcome.out_of_memory;
-    json["over_global_batch"] = outcome.over_global_batch;
-    json["left_out"] = Json::array();
-    for (const LeftOut& left_out : ReasonsLeftOut(outcome, search)) {
-      json["left_out"].push_back({{"plans", left_out.plans}, {"reason", left_out.reason}});
-    }
-    const auto optional = [&](const std::optional<Recommendation>& r) {
-      return r ? RecommendationJson(*r, target, search) : Json(nullptr);
-    };
-    json["best"] = optional(outcome.best);
-    json["baseline"] = optional(outcome.baseline);
-    json["objective"] = kObjectiveNames[static_cast<int>(search.objective)];
-    json["objective_gain"] = outcome.best ? Json(outcome.score_gain) : Json(nullptr);
-    json["gain"] = outcome.best ? Json(outcome.gain) : Json(nullptr);
-    json["recommended"] = outcome.is_advice;
-    json["baseline_usable"] =
-        outcome.baseline ? Json(IsUsable(*outcome.baseline, search)) : Json(nullptr);
-    json["pays_from"] = outcome.best && !outcome.is_advice ? PayoffJson(outcome.payoff) : nullptr;
-    json["binding_constraint"] = outcome.best                ? outcome.binding
-                                 : outcome.out_of_memory > 0 ? "the device's memory"
-                                 : outcome.considered > 0    ? "the global batch limit"
-                                                             : "what does not go together";
-    json["shares"] = unequal ? UnequalJson(*unequal) : Json(nullptr);
-    json["pareto"] = Json::array();
-    for (const Recommendation& r : outcome.pareto) {
-      json["pareto"].push_back(RecommendationJson(r, target, search));
-    }
-    PrintJson(json);
-    return outcome.is_advice ? kDone : kAnswerIsNo;
+    PrintJson(RecommendJson(outcome, target, search, unequal));
+    return code;
   }
   if (!outcome.best) {
     Print(NothingFitsText(outcome, plan, target, search));
@@ -493,7 +509,7 @@ int RunRecommend(const std::vector<std::string>& arguments) {
     return kAnswerIsNo;
   }
   Print(OutcomeText(outcome, target, search, unequal));
-  return outcome.is_advice ? kDone : kAnswerIsNo;
+  return code;
 }
 
 }  // namespace stepcast::cli
