@@ -144,6 +144,180 @@ void Classify(std::vector<CapturedFlow>* flows) {
   }
 }
 
+using HostNames = std::map<IpAddress, std::string>;
+using PlaceOf = std::map<IpAddress, std::size_t>;
+using HostOf = std::map<IpAddress, std::size_t>;
+
+// The addresses that were told of. Throws InputError.
+HostNames ToldNames(const PcapOptions& options) {
+  HostNames names;
+  for (const auto& [text, host] : options.addresses) {
+    const auto address = IpAddress::Parse(text);
+    if (!address) {
+      throw InputError({"", 0, "--address"}, text, "is no address", "HOST=ADDRESS of IPv4 or IPv6");
+    }
+    names[*address] = host;
+  }
+  return names;
+}
+
+// Throws InputError where a host has steps and nothing tells which packets are its own.
+void RequireCaptures(const std::vector<HostSteps>& steps, const std::vector<Place>& places,
+                     const HostNames& names) {
+  for (const HostSteps& host : steps) {
+    const bool captured = host.host.empty() ||
+                          std::any_of(places.begin(), places.end(),
+                                      [&](const Place& place) { return place.host == host.host; });
+    const bool addressed = std::any_of(names.begin(), names.end(),
+                                       [&](const auto& name) { return name.second == host.host; });
+    if (captured || addressed) continue;
+    throw InputError({"", 0, "--steps"}, host.host, "has steps and no capture",
+                     fmt::format("{0}=FILE, or --address {0}=ADDRESS", host.host));
+  }
+}
+
+// Where each known address captured. Gives captures the addresses of their hosts, and addresses
+// the names of the hosts that captured there.
+PlaceOf PlaceAddresses(const FlowTable& table, const std::vector<Flow>& flows,
+                       const std::vector<Place>& places, HostNames* names,
+                       std::vector<Capture>* captures) {
+  PlaceOf place_of;
+  for (std::size_t place = 0; place < places.size(); ++place) {
+    const std::string& host = places[place].host;
+    // Who was told of is believed.
+    for (const auto& [address, name] : *names) {
+      if (!host.empty() && name == host) place_of.emplace(address, place);
+    }
+    const std::optional<IpAddress> own = OwnAddress(table, flows, place);
+    if (!own) continue;
+    for (const std::size_t i : places[place].files) (*captures)[i].address = own->Text();
+    const auto known = names->find(*own);
+    if (known != names->end() && known->second != host) continue;
+    place_of.emplace(*own, place);
+    if (!host.empty()) names->emplace(*own, host);
+  }
+  return place_of;
+}
+
+// Leaves of each flow what was captured where its traffic counts; the largest first, of equals the
+// first.
+void KeepChosen(const FlowTable& table, const PlaceOf& place_of, std::vector<Flow>* flows) {
+  const std::map<Pair, std::size_t> chosen = ChosenPoints(table, *flows, place_of);
+  std::erase_if(*flows, [&](const Flow& flow) {
+    return chosen.at({flow.from, flow.to}) != flow.point;
+  });
+  for (Flow& flow : *flows) {
+    flow.facts.from = flow.from.Text();
+    flow.facts.to = flow.to.Text();
+    MergeSteps(&flow.facts.steps);
+  }
+  std::stable_sort(flows->begin(), flows->end(), [](const Flow& a, const Flow& b) {
+    return std::pair(-a.facts.all.bytes, a.facts.begin_ns) <
+           std::pair(-b.facts.all.bytes, b.facts.begin_ns);
+  });
+}
+
+// Named hosts by their name, the others behind them by their address.
+void SortHosts(const HostNames& names, std::vector<CapturedHost>* hosts, HostOf* host_of) {
+  std::vector<std::size_t> order(hosts->size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::map<std::size_t, IpAddress> first;
+  for (const auto& [address, host] : *host_of) first.emplace(host, address);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto key = [&](std::size_t host) {
+      const bool named = names.count(first.at(host)) > 0;
+      return std::tuple(!named, named ? (*hosts)[host].name : "", first.at(host));
+    };
+    return key(a) < key(b);
+  });
+  std::vector<CapturedHost> sorted;
+  std::vector<std::size_t> new_place(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    new_place[order[i]] = i;
+    sorted.push_back(std::move((*hosts)[order[i]]));
+  }
+  *hosts = std::move(sorted);
+  for (auto& [address, host] : *host_of) host = new_place[host];
+}
+
+// The hosts of the traffic: those that have names, and the ends of large flows. Throws InputError
+// where they are too many.
+HostOf AddHosts(const std::vector<Flow>& flows, const HostNames& names, CapturedTraffic* traffic) {
+  HostOf host_of;
+  std::vector<CapturedHost>& hosts = traffic->hosts;
+  const auto add = [&](const std::string& name, const IpAddress& address) {
+    const auto same = std::find_if(hosts.begin(), hosts.end(),
+                                   [&](const CapturedHost& host) { return host.name == name; });
+    const auto index = static_cast<std::size_t>(same - hosts.begin());
+    if (!host_of.emplace(address, index).second) return;
+    if (same == hosts.end()) {
+      if (hosts.size() == kMostCapturedHosts) {
+        throw InputError({"", 0, "captures"}, "", "have too many hosts",
+                         fmt::format("{} ends of large flows; --filter leaves out what is not of "
+                                     "the training",
+                                     kMostCapturedHosts));
+      }
+      hosts.push_back({name, {}, {}});
+    }
+    hosts[index].addresses.push_back(address.Text());
+  };
+  std::set<IpAddress> seen;
+  for (const Flow& flow : flows) {
+    seen.insert(flow.from);
+    seen.insert(flow.to);
+  }
+  for (const auto& [address, name] : names) {
+    if (seen.count(address) > 0) add(name, address);
+  }
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    if (traffic->flows[i].size != FlowClass::kLarge) continue;
+    for (const IpAddress* address : {&flows[i].from, &flows[i].to}) {
+      if (host_of.count(*address) == 0) add(address->Text(), *address);
+    }
+  }
+  SortHosts(names, &hosts, &host_of);
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    const auto index = [&](const IpAddress& address) -> std::optional<std::size_t> {
+      const auto found = host_of.find(address);
+      return found == host_of.end() ? std::nullopt : std::optional(found->second);
+    };
+    traffic->flows[i].from_host = index(flows[i].from);
+    traffic->flows[i].to_host = index(flows[i].to);
+  }
+  return host_of;
+}
+
+// What a host sent: of each address as the point tells that saw most of it, its own first.
+void AddSent(const FlowTable& table, const PlaceOf& place_of, const HostOf& host_of,
+             std::vector<CapturedHost>* hosts) {
+  std::map<IpAddress, std::pair<std::pair<bool, std::int64_t>, const Sender*>> best;
+  for (const auto& [key, sender] : table.senders()) {
+    const auto home = place_of.find(key.second);
+    const bool own = home != place_of.end() && table.points()[key.first].place == home->second;
+    auto& so_far = best[key.second];
+    so_far = std::max(so_far, {{own, sender.all.packets}, &sender},
+                      [](const auto& a, const auto& b) { return a.first < b.first; });
+  }
+  for (const auto& [address, host] : host_of) {
+    const auto found = best.find(address);
+    if (found == best.end()) continue;
+    const std::vector<HostStepTraffic>& sent = found->second.second->steps;
+    std::vector<HostStepTraffic>& own_steps = (*hosts)[host].steps;
+    own_steps.insert(own_steps.end(), sent.begin(), sent.end());
+  }
+  for (CapturedHost& host : *hosts) MergeSteps(&host.steps);
+}
+
+bool KnowsCompute(const std::vector<HostSteps>& hosts, const PcapOptions& options) {
+  if (options.compute_s) return true;
+  for (const HostSteps& host : hosts) {
+    for (const TrainingStep& step : host.steps) {
+      if (step.compute_end_ns) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 CaptureFile ParseCaptureFile(const std::string& text, const std::vector<HostSteps>& steps) {
@@ -168,25 +342,9 @@ CapturedTraffic ImportPcap(const std::vector<CaptureFile>& files, std::vector<Ho
                            const PcapOptions& options) {
   CapturedTraffic traffic;
   traffic.steps = std::move(steps);
-  std::map<IpAddress, std::string> names;
-  for (const auto& [text, host] : options.addresses) {
-    const auto address = IpAddress::Parse(text);
-    if (!address) {
-      throw InputError({"", 0, "--address"}, text, "is no address", "HOST=ADDRESS of IPv4 or IPv6");
-    }
-    names[*address] = host;
-  }
+  HostNames names = ToldNames(options);
   const std::vector<Place> places = PlacesOf(files);
-  for (const HostSteps& host : traffic.steps) {
-    const bool captured = host.host.empty() ||
-                          std::any_of(places.begin(), places.end(),
-                                      [&](const Place& place) { return place.host == host.host; });
-    const bool addressed = std::any_of(names.begin(), names.end(),
-                                       [&](const auto& name) { return name.second == host.host; });
-    if (captured || addressed) continue;
-    throw InputError({"", 0, "--steps"}, host.host, "has steps and no capture",
-                     fmt::format("{0}=FILE, or --address {0}=ADDRESS", host.host));
-  }
+  RequireCaptures(traffic.steps, places, names);
 
   FlowTable table(traffic.steps, names, options.compute_s);
   traffic.captures.resize(files.size());
@@ -199,124 +357,13 @@ CapturedTraffic ImportPcap(const std::vector<CaptureFile>& files, std::vector<Ho
     }
   }
   std::vector<Flow>& flows = table.flows();
-
-  std::map<IpAddress, std::size_t> place_of;
-  for (std::size_t place = 0; place < places.size(); ++place) {
-    const std::string& host = places[place].host;
-    // Who was told of is believed.
-    for (const auto& [address, name] : names) {
-      if (!host.empty() && name == host) place_of.emplace(address, place);
-    }
-    const std::optional<IpAddress> own = OwnAddress(table, flows, place);
-    if (!own) continue;
-    for (const std::size_t i : places[place].files) traffic.captures[i].address = own->Text();
-    const auto known = names.find(*own);
-    if (known != names.end() && known->second != host) continue;
-    place_of.emplace(*own, place);
-    if (!host.empty()) names.emplace(*own, host);
-  }
-
-  const std::map<Pair, std::size_t> chosen = ChosenPoints(table, flows, place_of);
-  std::erase_if(flows, [&](const Flow& flow) {
-    return chosen.at({flow.from, flow.to}) != flow.point;
-  });
-  for (Flow& flow : flows) {
-    flow.facts.from = flow.from.Text();
-    flow.facts.to = flow.to.Text();
-    MergeSteps(&flow.facts.steps);
-  }
-  // The largest first; of equals the first.
-  std::stable_sort(flows.begin(), flows.end(), [](const Flow& a, const Flow& b) {
-    return std::pair(-a.facts.all.bytes, a.facts.begin_ns) <
-           std::pair(-b.facts.all.bytes, b.facts.begin_ns);
-  });
+  const PlaceOf place_of = PlaceAddresses(table, flows, places, &names, &traffic.captures);
+  KeepChosen(table, place_of, &flows);
   for (Flow& flow : flows) traffic.flows.push_back(std::move(flow.facts));
   Classify(&traffic.flows);
-
-  // Hosts, in the order of their addresses' first naming: captures, then names, then addresses.
-  std::map<IpAddress, std::size_t> host_of;
-  const auto add = [&](const std::string& name, const IpAddress& address) {
-    const auto same = std::find_if(traffic.hosts.begin(), traffic.hosts.end(),
-                                   [&](const CapturedHost& host) { return host.name == name; });
-    const auto index = static_cast<std::size_t>(same - traffic.hosts.begin());
-    if (!host_of.emplace(address, index).second) return;
-    if (same == traffic.hosts.end()) {
-      if (traffic.hosts.size() == kMostCapturedHosts) {
-        throw InputError({"", 0, "captures"}, "", "have too many hosts",
-                         fmt::format("{} ends of large flows; --filter leaves out what is not of "
-                                     "the training",
-                                     kMostCapturedHosts));
-      }
-      traffic.hosts.push_back({name, {}, {}});
-    }
-    traffic.hosts[index].addresses.push_back(address.Text());
-  };
-  std::set<IpAddress> seen;
-  for (const Flow& flow : flows) {
-    seen.insert(flow.from);
-    seen.insert(flow.to);
-  }
-  for (const auto& [address, name] : names) {
-    if (seen.count(address) > 0) add(name, address);
-  }
-  for (std::size_t i = 0; i < flows.size(); ++i) {
-    if (traffic.flows[i].size != FlowClass::kLarge) continue;
-    for (const IpAddress* address : {&flows[i].from, &flows[i].to}) {
-      if (host_of.count(*address) == 0) add(address->Text(), *address);
-    }
-  }
-  // Named hosts by their name, the others behind them by their address.
-  std::vector<std::size_t> order(traffic.hosts.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::map<std::size_t, IpAddress> first;
-  for (const auto& [address, host] : host_of) first.emplace(host, address);
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const auto key = [&](std::size_t host) {
-      const bool named = names.count(first.at(host)) > 0;
-      return std::tuple(!named, named ? traffic.hosts[host].name : "", first.at(host));
-    };
-    return key(a) < key(b);
-  });
-  std::vector<CapturedHost> hosts;
-  std::vector<std::size_t> new_place(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    new_place[order[i]] = i;
-    hosts.push_back(std::move(traffic.hosts[order[i]]));
-  }
-  traffic.hosts = std::move(hosts);
-  for (auto& [address, host] : host_of) host = new_place[host];
-
-  for (std::size_t i = 0; i < flows.size(); ++i) {
-    const auto index = [&](const IpAddress& address) -> std::optional<std::size_t> {
-      const auto found = host_of.find(address);
-      return found == host_of.end() ? std::nullopt : std::optional(found->second);
-    };
-    traffic.flows[i].from_host = index(flows[i].from);
-    traffic.flows[i].to_host = index(flows[i].to);
-  }
-  // What a host sent: of each address as the point tells that saw most of it, its own first.
-  std::map<IpAddress, std::pair<std::pair<bool, std::int64_t>, const Sender*>> best;
-  for (const auto& [key, sender] : table.senders()) {
-    const auto home = place_of.find(key.second);
-    const bool own = home != place_of.end() && table.points()[key.first].place == home->second;
-    auto& so_far = best[key.second];
-    so_far = std::max(so_far, {{own, sender.all.packets}, &sender},
-                      [](const auto& a, const auto& b) { return a.first < b.first; });
-  }
-  for (const auto& [address, host] : host_of) {
-    const auto found = best.find(address);
-    if (found == best.end()) continue;
-    const std::vector<HostStepTraffic>& sent = found->second.second->steps;
-    std::vector<HostStepTraffic>& own_steps = traffic.hosts[host].steps;
-    own_steps.insert(own_steps.end(), sent.begin(), sent.end());
-  }
-  for (CapturedHost& host : traffic.hosts) MergeSteps(&host.steps);
-  traffic.knows_compute = options.compute_s.has_value();
-  for (const HostSteps& host : traffic.steps) {
-    for (const TrainingStep& step : host.steps) {
-      if (step.compute_end_ns) traffic.knows_compute = true;
-    }
-  }
+  const HostOf host_of = AddHosts(flows, names, &traffic);
+  AddSent(table, place_of, host_of, &traffic.hosts);
+  traffic.knows_compute = KnowsCompute(traffic.steps, options);
   return traffic;
 }
 

@@ -368,8 +368,7 @@ Json PacketsJson(const TrafficCount& count) {
   return {{"packets", count.packets}, {"payload_bytes", count.bytes}};
 }
 
-Json TrafficJson(const CapturedTraffic& traffic, const TrafficSummary& summary,
-                 const std::optional<ModelCount>& model) {
+Json CapturesJson(const CapturedTraffic& traffic) {
   Json captures = Json::array();
   for (const Capture& c : traffic.captures) {
     captures.push_back({{"file", c.path},
@@ -382,13 +381,20 @@ Json TrafficJson(const CapturedTraffic& traffic, const TrafficSummary& summary,
                         {"short_packets", c.cut_short},
                         {"broken_packets", c.broken}});
   }
-  const TrafficPeriods& p = summary.periods;
+  return captures;
+}
+
+Json ClassesJson(const TrafficSummary& summary) {
   Json classes = Json::object();
   for (int i = 0; i < kFlowClassCount; ++i) {
     const ClassTraffic& own = summary.classes[static_cast<std::size_t>(i)];
     classes[kFlowClassNames[i]] = {
         {"flows", own.flows}, {"packets", own.count.packets}, {"payload_bytes", own.count.bytes}};
   }
+  return classes;
+}
+
+Json FlowsJson(const CapturedTraffic& traffic) {
   Json flows = Json::array();
   for (const CapturedFlow& f : traffic.flows) {
     const auto name = [&](const std::optional<std::size_t>& host) {
@@ -414,6 +420,10 @@ Json TrafficJson(const CapturedTraffic& traffic, const TrafficSummary& summary,
                      {"repeated_bytes", f.repeated_bytes},
                      {"missing_bytes", f.missing_bytes}});
   }
+  return flows;
+}
+
+Json DistributionsJson(const TrafficSummary& summary) {
   Json distributions = Json::object();
   for (const NamedSample& named : SamplesOf(summary)) {
     Json cdf = Json::array();
@@ -424,22 +434,31 @@ Json TrafficJson(const CapturedTraffic& traffic, const TrafficSummary& summary,
     }
     distributions[named.key] = {{"values", named.sample->size()}, {"cdf", cdf}};
   }
+  return distributions;
+}
+
+Json HostStepsJson(const CapturedHost& host, bool knows_compute) {
+  Json steps = Json::array();
+  for (const HostStepTraffic& s : host.steps) {
+    steps.push_back(
+        {{"step", s.step},
+         {"step_time_s", s.step_s},
+         {"sent_bytes", s.bytes},
+         {"first_s", s.first_s},
+         {"last_s", s.last_s},
+         {"busy_s", s.busy_s},
+         {"busy_in_compute_s", knows_compute ? Json(s.busy_in_compute_s) : Json(nullptr)}});
+  }
+  return steps;
+}
+
+Json HostsJson(const CapturedTraffic& traffic, const TrafficSummary& summary,
+               const std::optional<ModelCount>& model) {
   const std::vector<bool> servers =
       model ? ServerHosts(summary, *model) : std::vector<bool>(summary.hosts.size(), false);
   Json hosts = Json::array();
   for (std::size_t i = 0; i < traffic.hosts.size(); ++i) {
     const HostSummary& h = summary.hosts[i];
-    Json steps = Json::array();
-    for (const HostStepTraffic& s : traffic.hosts[i].steps) {
-      steps.push_back({{"step", s.step},
-                       {"step_time_s", s.step_s},
-                       {"sent_bytes", s.bytes},
-                       {"first_s", s.first_s},
-                       {"last_s", s.last_s},
-                       {"busy_s", s.busy_s},
-                       {"busy_in_compute_s",
-                        traffic.knows_compute ? Json(s.busy_in_compute_s) : Json(nullptr)}});
-    }
     Json to = Json::array();
     for (std::size_t k = 0; k < traffic.hosts.size(); ++k) {
       if (summary.between[i][k] == 0) continue;
@@ -450,17 +469,24 @@ Json TrafficJson(const CapturedTraffic& traffic, const TrafficSummary& summary,
                  {"addresses", traffic.hosts[i].addresses},
                  {"sent_bytes", h.steps > 0 ? Json(h.bytes) : Json(nullptr)},
                  {"to", to},
-                 {"steps", steps}};
+                 {"steps", HostStepsJson(traffic.hosts[i], traffic.knows_compute)}};
     if (model) host["model_bytes"] = NumberJson(servers[i] ? model->server : model->host);
     hosts.push_back(host);
   }
-  Json ring = nullptr;
-  if (summary.ring) {
-    Json order = Json::array();
-    for (const std::size_t host : summary.ring->hosts) order.push_back(traffic.hosts[host].name);
-    ring = {{"order", order}, {"share", summary.ring->share}};
-  }
-  Json json = {{"captures", captures},
+  return hosts;
+}
+
+Json RingJson(const CapturedTraffic& traffic, const TrafficSummary& summary) {
+  if (!summary.ring) return nullptr;
+  Json order = Json::array();
+  for (const std::size_t host : summary.ring->hosts) order.push_back(traffic.hosts[host].name);
+  return {{"order", order}, {"share", summary.ring->share}};
+}
+
+Json TrafficJson(const CapturedTraffic& traffic, const TrafficSummary& summary,
+                 const std::optional<ModelCount>& model) {
+  const TrafficPeriods& p = summary.periods;
+  Json json = {{"captures", CapturesJson(traffic)},
                {"packets", summary.all.packets},
                {"payload_bytes", summary.all.bytes},
                {"steps", summary.steps},
@@ -469,12 +495,12 @@ Json TrafficJson(const CapturedTraffic& traffic, const TrafficSummary& summary,
                  {"in_steps", PacketsJson(p.during)},
                  {"between", PacketsJson(p.between)},
                  {"after", PacketsJson(p.after)}}},
-               {"classes", classes},
-               {"distributions", distributions},
-               {"ring", ring},
+               {"classes", ClassesJson(summary)},
+               {"distributions", DistributionsJson(summary)},
+               {"ring", RingJson(traffic, summary)},
                {"hidden_share", NumberJson(summary.hidden)},
-               {"hosts", hosts},
-               {"flows", flows}};
+               {"hosts", HostsJson(traffic, summary, model)},
+               {"flows", FlowsJson(traffic)}};
   if (model) {
     json["model"] = {{"flow_bytes", NumberJson(model->flow)},
                      {"step_bytes", NumberJson(model->all)},
