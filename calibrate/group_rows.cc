@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/record/input_error.h"
 #include "model/statistics/normal.h"
@@ -35,7 +36,7 @@ std::optional<double> SyncShare(const Run& run) {
 // ln D of plan_rows.h: by the quantiles where they were measured, else as a normal law has it.
 std::optional<double> LogSpread(const Run& run, const Workload& workload) {
   const StepSpread& spread = run.spread;
-  const bool exchanges = run.plan.workers() > 1 && TraitsOf(run.plan.strategy).exchanges;
+  const bool exchanges = WorkersExchange(run.plan);
   // Where every so many steps holds an exchange, steps differ by that.
   if (workload.communication_only || (exchanges && run.plan.local_steps > 1)) return std::nullopt;
   const double q95 = NormalQuantile(0.95);

@@ -561,7 +561,7 @@ void Predictor::AddPriorFlag(const Plan& plan, const PlanAnswer& answer,
 void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
                          const std::optional<ProfiledSum>& profiled, Prediction* prediction) const {
   std::vector<std::string>& flags = prediction->flags;
-  if (prediction->memory.verdict == MemoryVerdict::kOutOfMemory && prediction->memory.available &&
+  if (!prediction->memory.may_fit() && prediction->memory.available &&
       prediction->memory.total > *prediction->memory.available) {
     flags.push_back(fmt::format("out of memory: needs about {:.1f} GiB, the device has {:.1f} GiB",
                                 prediction->memory.total.in(kGibibytes),

@@ -275,6 +275,10 @@ void CheckPlan(const Plan& plan) {
   CheckPlan(plan, [](const FieldFacts& facts) { return InputPlace{"", 0, facts.flag}; });
 }
 
+bool WorkersExchange(const Plan& plan) {
+  return TraitsOf(plan.strategy).exchanges && plan.workers() > 1;
+}
+
 bool CrossesNodes(const Plan& plan) { return plan.nodes() > 1 || UsesServers(plan.strategy); }
 
 bool ServersOnEveryNode(const Plan& plan) {

@@ -35,6 +35,9 @@ Plan WithStrategy(Plan plan, Strategy strategy);
 // compressed, or what is shared out.
 void RequireKeptWith(const Plan& plan, Strategy strategy);
 
+// Whether there are several workers, and a strategy by which they exchange something.
+bool WorkersExchange(const Plan& plan);
+
 // Whether what is exchanged goes over links between nodes; servers have links of their own.
 bool CrossesNodes(const Plan& plan);
 

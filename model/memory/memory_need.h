@@ -22,6 +22,9 @@ struct MemoryNeed {
   DataSize<> total;
   std::optional<DataSize<>> available;
   MemoryVerdict verdict = MemoryVerdict::kUnknown;
+
+  // What nobody knows may fit.
+  bool may_fit() const { return verdict != MemoryVerdict::kOutOfMemory; }
 };
 
 }  // namespace stepcast

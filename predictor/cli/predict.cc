@@ -289,9 +289,9 @@ int RunPredict(const std::vector<std::string>& arguments) {
   } else {
     PrintPrediction(predictor, prediction, plan, target, job, beside);
   }
-  const bool fits = prediction.memory.verdict != MemoryVerdict::kOutOfMemory;
+  const bool may_fit = prediction.memory.may_fit();
   const bool finishes = !job.limit || job.limit->finishes;
-  return fits && finishes ? kDone : kAnswerIsNo;
+  return may_fit && finishes ? kDone : kAnswerIsNo;
 }
 
 }  // namespace stepcast::cli

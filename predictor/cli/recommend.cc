@@ -167,7 +167,7 @@ std::string GainText(const RecommendOutcome& outcome, const RecommendOptions& se
 std::string Advice(const RecommendOutcome& outcome, const RecommendOptions& search) {
   const Recommendation& given = *outcome.baseline;
   const char* score = kScoreHeaders[static_cast<int>(search.objective)];
-  if (given.prediction.memory.verdict == MemoryVerdict::kOutOfMemory) {
+  if (!given.prediction.memory.may_fit()) {
     return "The plan as given runs out of memory.";
   }
   if (!IsUsable(given, search)) {
@@ -283,7 +283,7 @@ std::string UnknownMemoryText(const RecommendOutcome& outcome, const Workload& w
   const Plan& best = outcome.best->plan;
   const MemoryNeed& memory = outcome.best->prediction.memory;
   const Recommendation& given = *outcome.baseline;
-  const bool may_have_run = given.prediction.memory.verdict != MemoryVerdict::kOutOfMemory;
+  const bool may_have_run = given.prediction.memory.may_fit();
   if (memory.verdict != MemoryVerdict::kUnknown) return "";
   if (may_have_run && best.local_batch <= given.plan.local_batch) return "";
   const std::string need = FormatSize(memory.total);
@@ -363,7 +363,7 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
 }
 
 Json RecommendJson(const RecommendOutcome& outcome, const Target& target,
-                 const RecommendOptions& search, const std::optional<UnequalWorkers>& unequal) {
+                   const RecommendOptions& search, const std::optional<UnequalWorkers>& unequal) {
   Json json;
   json["feasible"] = outcome.best.has_value();
   json["considered"] = outcome.considered;

@@ -266,7 +266,7 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
 // How many of the plans no device holds.
 int OutOfMemory(const std::vector<Point>& points) {
   return static_cast<int>(std::count_if(points.begin(), points.end(), [](const Point& point) {
-    return point.prediction.memory.verdict == MemoryVerdict::kOutOfMemory;
+    return !point.prediction.memory.may_fit();
   }));
 }
 
@@ -291,7 +291,7 @@ std::string TableText(const std::vector<SweepAxis>& axes, const std::vector<Poin
     row.push_back(FormatThroughput(p.throughput));
     row.push_back(FormatPercent(p.idle_ratio()));
     row.push_back(FindBinding(p).part);
-    row.emplace_back(p.memory.verdict == MemoryVerdict::kOutOfMemory ? "out of memory" : "");
+    row.emplace_back(p.memory.may_fit() ? "" : "out of memory");
     table.AddRow(std::move(row));
     for (const std::string& flag : p.flags) flags[KindOfFlag(flag)] = flag;
   }

@@ -72,7 +72,7 @@ std::vector<RemedyIdea> RemediesFor(const Hypothesis& hypothesis, const Predicto
   const auto add = [&](std::string text, const Plan& other, bool cured = false) {
     ideas.push_back({std::move(text), other, cured, false});
   };
-  const bool exchanges = TraitsOf(plan.strategy).exchanges && plan.workers() > 1;
+  const bool exchanges = WorkersExchange(plan);
   if (CrossesNodes(plan)) {
     DataRate<> rate = model.StatedRate();
     for (int i = 0; i < 2; ++i) {
@@ -202,7 +202,7 @@ std::vector<Candidate> CandidatesFor(const Complaint& complaint, const Predictor
     Plan ring = WithStrategy(plan, Strategy::kRing);
     add(step(ring), "a step with a ring instead of servers",
         "the same training by all-reduce, without servers");
-  } else if (TraitsOf(plan.strategy).exchanges && plan.workers() > 1) {
+  } else if (WorkersExchange(plan)) {
     Measurement exchange = step(plan);
     exchange.exchange_alone = true;
     add(exchange,
@@ -224,8 +224,7 @@ std::vector<Candidate> CandidatesFor(const Complaint& complaint, const Predictor
     add(step(half), fmt::format("a step with a local batch of {}", half.local_batch),
         "the same training with half the batch");
   }
-  if (TraitsOf(plan.strategy).exchanges && plan.workers() > 1 &&
-      plan.accumulation_steps <= kMostCount / kMeasuredAccumulation) {
+  if (WorkersExchange(plan) && plan.accumulation_steps <= kMostCount / kMeasuredAccumulation) {
     Plan rarer = plan;
     rarer.accumulation_steps *= kMeasuredAccumulation;
     add(step(rarer), fmt::format("a step of {} accumulated micro-steps", rarer.accumulation_steps),

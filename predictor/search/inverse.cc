@@ -59,7 +59,7 @@ class Asked {
     };
     const auto with_batch = [&](int batch) {
       const Plan plan = WithBatch(batch);
-      return predictor_.Memory(plan).verdict != MemoryVerdict::kOutOfMemory && does(plan);
+      return predictor_.Memory(plan).may_fit() && does(plan);
     };
     const auto with_workers = [&](int workers) { return does(On(workers)); };
     if (CrossesNodes(plan_)) {
@@ -132,7 +132,7 @@ class Asked {
 InverseAnswers AnswerInverseQuestions(const Predictor& predictor, const Plan& plan,
                                       int devices_per_node, int most_workers) {
   InverseAnswers answers;
-  const bool exchanges = TraitsOf(plan.strategy).exchanges && plan.workers() > 1;
+  const bool exchanges = WorkersExchange(plan);
   if (!exchanges || predictor.workload().communication_only) return answers;
   const Asked asked(predictor, plan, devices_per_node, most_workers);
   answers.utilisation = asked.Utilisation(plan);

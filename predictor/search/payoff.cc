@@ -36,8 +36,7 @@ Payoff FindPayoff(const Predictor& predictor, const Plan& plan, SampleRate<> wan
   const auto with_interval = [&](int a) {
     tried.accumulation_steps = a;
     const Prediction prediction = predictor.Predict(tried);
-    return prediction.memory.verdict != MemoryVerdict::kOutOfMemory &&
-           prediction.throughput >= wanted;
+    return prediction.memory.may_fit() && prediction.throughput >= wanted;
   };
   if (most > plan.accumulation_steps && with_interval(most)) {
     payoff.accumulation_steps = BisectCount(plan.accumulation_steps, most, with_interval);

@@ -245,7 +245,7 @@ std::string BindingConstraint(const Predictor& predictor, const Recommendation& 
   larger.local_batch *= 2;
   if (larger.global_batch() <= options.most_global_batch) {
     const Prediction more = predictor.Predict(larger);
-    if (more.memory.verdict == MemoryVerdict::kOutOfMemory &&
+    if (!more.memory.may_fit() &&
         best.prediction.throughput * (1 + options.tolerance) < more.throughput) {
       return "the device's memory";
     }
@@ -285,7 +285,7 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
       return;
     }
     Recommendation r{candidate, predictor.Predict(candidate), 0, 0};
-    if (r.prediction.memory.verdict == MemoryVerdict::kOutOfMemory) {
+    if (!r.prediction.memory.may_fit()) {
       ++outcome.out_of_memory;
       return;
     }
@@ -362,8 +362,7 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   outcome.score_gain = GainOf(outcome.best->score / given.score);
   const Plan one = OneWorkerOf(best->plan);
   const SampleRate<> alone = RatesAlone(predictor, best->plan, one).of_one();
-  if (best->prediction.throughput < alone &&
-      predictor.Memory(one).verdict != MemoryVerdict::kOutOfMemory) {
+  if (best->prediction.throughput < alone && predictor.Memory(one).may_fit()) {
     outcome.one_worker = alone;
   }
   if (!no_worse && options.objective == Objective::kThroughput) {
@@ -384,7 +383,7 @@ std::optional<Plan> FindFitting(const Predictor& predictor, const Plan& plan, in
   const auto consider = [&](const Plan& candidate, bool goes_together) {
     if (found || !goes_together || candidate.global_batch() > options.most_global_batch) return;
     CheckPlan(candidate);
-    if (predictor.Memory(candidate).verdict != MemoryVerdict::kOutOfMemory) found = candidate;
+    if (predictor.Memory(candidate).may_fit()) found = candidate;
   };
   ForEachCandidate(predictor, plan, devices_per_node, least, consider);
   return found;
@@ -409,7 +408,7 @@ std::vector<LeftOut> ReasonsLeftOut(const RecommendOutcome& outcome,
 }
 
 bool IsUsable(const Recommendation& given, const RecommendOptions& options) {
-  return given.prediction.memory.verdict != MemoryVerdict::kOutOfMemory &&
+  return given.prediction.memory.may_fit() &&
          given.plan.global_batch() <= options.most_global_batch;
 }
 

@@ -77,8 +77,7 @@ class Sharing {
   }
   Duration<> Step(const Plan& plan) const { return predictor_.PredictStep(plan).total(); }
   bool Fits(const Plan& plan) const {
-    return plan.local_batch <= kMostBatch &&
-           predictor_.Memory(plan).verdict != MemoryVerdict::kOutOfMemory;
+    return plan.local_batch <= kMostBatch && predictor_.Memory(plan).may_fit();
   }
   SharedOut Of(int fast_batch, int slow_batch) const {
     const Duration<> step = Step(Shares(fast_batch, slow_batch));
