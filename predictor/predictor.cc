@@ -558,6 +558,160 @@ void Predictor::AddPriorFlag(const Plan& plan, const PlanAnswer& answer,
                   NinetyPercentFactor(log_sd), pace->runs));
 }
 
+// Where the compute of a workload comes from that was not measured on this device.
+void Predictor::AddComputeSourceFlags(const Plan& plan, const PlanAnswer& answer,
+                                      std::vector<std::string>* flags) const {
+  if (compute_source_ == ComputeSource::kFromDevice) {
+    flags->push_back(
+        fmt::format("{} was not measured on {}: compute is forecast from the data sheet, at the "
+                    "speed that other workloads reach there",
+                    workload_.name, device_));
+  }
+  if (compute_source_ == ComputeSource::kFromOtherDevice) {
+    flags->push_back(
+        fmt::format("{} was not measured on {}: compute is that on another device, scaled by the "
+                    "data sheets of the two",
+                    workload_.name, device_));
+  }
+  if (compute_source_ == ComputeSource::kPrior) {
+    const char* const why = workload_.layers.empty()
+                                ? "it has no layers to count work from"
+                                : "the device has no data sheet with fp32 and memory_bandwidth";
+    flags->push_back(
+        fmt::format("{} was not measured on {}, and {}: compute is a prior, good to a factor of "
+                    "{:.0f}; one measured step of it tells more",
+                    workload_.name, device_, why,
+                    NinetyPercentFactor(kWorkloadParameterSpecs[kSampleTime].prior_log_sd)));
+  }
+  if (compute_source_ == ComputeSource::kFitted && workload_.layers.empty() &&
+      !workload_.communication_only) {
+    // Steps of many devices may tell next to nothing of what each computes.
+    constexpr double kWorthSayingFactor = 2;
+    const double log_sd = ActiveParameters(plan).LogSd(answer.log_compute_gradient, *belief_);
+    if (std::exp(log_sd) > kWorthSayingFactor) {
+      flags->push_back(fmt::format(
+          "what was measured of {} on {} tells little of its compute, and it has no layers to "
+          "count work from: compute is in the main a prior, good to a factor of {:.0f}; a step of "
+          "one device tells more",
+          workload_.name, device_, NinetyPercentFactor(log_sd)));
+    }
+  }
+  if (compute_source_ == ComputeSource::kDataSheet) {
+    flags->push_back(fmt::format(
+        "{} was not measured on {}: compute is forecast from the data sheet, operation by "
+        "operation, good to a factor of {:.1f}",
+        workload_.name, device_, NinetyPercentFactor(kSheetTimeLogSd)));
+  }
+}
+
+void Predictor::AddRangeFlags(const Plan& plan, bool communicates,
+                              std::vector<std::string>* flags) const {
+  if (!cluster_.calibration) return;
+  const CalibratedRange& range = cluster_.calibration->range;
+  const auto beyond = [&](int value, int most, const char* what) {
+    if (value > most) {
+      flags->push_back(fmt::format(FMT_COMPILE("outside the calibrated range: {} {}, fitted to {}"),
+                                   value, what, most));
+    }
+  };
+  beyond(plan.workers(), range.max_workers, "workers");
+  beyond(plan.nodes(), range.max_nodes, "nodes");
+  beyond(DevicesOnFullestNode(plan.placement), range.max_devices_per_node, "devices per node");
+  if (const auto& rates = range.bandwidth; rates && communicates) {
+    const auto gigabits = [](DataRate<> rate) { return rate.in(kGigabitsPerSecond); };
+    const std::string seen =
+        rates->min == rates->max
+            ? fmt::format("at {:.3g} only", gigabits(rates->min))
+            : fmt::format("from {:.3g} to {:.3g}", gigabits(rates->min), gigabits(rates->max));
+    for (const auto& [rate, whose] : {std::pair(plan.link.bandwidth, "a link"),
+                                      std::pair(plan.server_link.bandwidth, "a server link")}) {
+      if (!rate || (rates->min <= *rate && *rate <= rates->max)) continue;
+      flags->push_back(fmt::format("outside the calibrated range: {} of {:.3g} Gbit/s, fitted {}",
+                                   whose, gigabits(*rate), seen));
+    }
+  }
+  for (const int batch : DistinctBatches(plan)) {
+    const auto& batches = calibrated_batches_;
+    if (!batches || (batches->min <= batch && batch <= batches->max)) continue;
+    const std::string seen = batches->min == batches->max
+                                 ? fmt::format("at {} only", batches->min)
+                                 : fmt::format("from {} to {}", batches->min, batches->max);
+    flags->push_back(
+        fmt::format("outside the calibrated range: local batch {}, fitted {}", batch, seen));
+  }
+}
+
+// More than the cluster has, or less than what is shared out.
+void Predictor::AddSizeFlags(const Plan& plan, std::vector<std::string>* flags) const {
+  if (plan.nodes() > cluster_.nodes) {
+    flags->push_back(fmt::format("the plan uses {} nodes, {} has {}", plan.nodes(), cluster_.name,
+                                 cluster_.nodes));
+  }
+  if (plan.shard_on_nodes() == Shard::kHybrid && DevicesOnFullestNode(plan.placement) == 1) {
+    flags->push_back("nodes of one device share nothing out within them: shard hybrid is as none");
+  }
+  if (DevicesOnFullestNode(plan.placement) > cluster_.devices_per_node) {
+    flags->push_back(fmt::format("the plan uses {} devices on a node, {} has {}",
+                                 DevicesOnFullestNode(plan.placement), cluster_.name,
+                                 cluster_.devices_per_node));
+  }
+}
+
+// Links of hosts that the exchange may go over and that the plan does not tell.
+void Predictor::AddHostLinkFlags(const Plan& plan, std::vector<std::string>* flags) const {
+  if (plan.link.bandwidth || belief_->host_links().empty()) return;
+  if (plan.hosts.empty()) {
+    const auto log_rate = [&](int position) { return belief_->log_value(position); };
+    const auto in_gbit = [&](int position) {
+      return BytesPerSecond(std::exp(log_rate(position))).in(kGigabitsPerSecond);
+    };
+    const auto& slowest = *std::min_element(
+        belief_->host_links().begin(), belief_->host_links().end(),
+        [&](const auto& a, const auto& b) { return log_rate(a.second) < log_rate(b.second); });
+    std::string flag =
+        fmt::format("hosts have links of their own and none is named: {:.3g} Gbit/s assumed",
+                    in_gbit(kLinkBandwidth));
+    if (log_rate(slowest.second) < log_rate(kLinkBandwidth)) {
+      flag += fmt::format(", where that of {} has {:.3g}", slowest.first, in_gbit(slowest.second));
+    }
+    flags->push_back(std::move(flag));
+  }
+  for (const std::string& host :
+       NotAmong(plan.hosts, belief_->host_links(),
+                [](const auto& known) -> std::string_view { return known.first; })) {
+    flags->push_back(fmt::format("no run has shown the link of host {}", host));
+  }
+}
+
+// What packet loss leaves uncertain of an exchange between nodes.
+void Predictor::AddLossFlags(const Plan& plan, const StepFacts& facts, Limiter limiter,
+                             std::vector<std::string>* flags) const {
+  const double loss = std::max(facts.link.loss.value_or(0), facts.server_link.loss.value_or(0));
+  const bool rdma = internal::ExchangeLink(facts)->rdma();
+  const auto of_tcp = [&](bool stated, const char* what) {
+    if (!rdma || !stated) return;
+    flags->push_back(fmt::format("{} is a matter of TCP: over RDMA it changes nothing", what));
+  };
+  of_tcp(plan.link.congestion_control.has_value(), "congestion control");
+  of_tcp(plan.link.loss_burst.has_value(), "how long losses last together");
+  const bool bbr = !rdma && facts.link.congestion_control == CongestionControl::kBbr;
+  if (bbr && loss >= kCertainBbrLoss) {
+    flags->push_back(fmt::format("BBR with a loss of {:.3g}: its rate is not certain beyond {:g} %",
+                                 loss, 100 * kCertainBbrLoss));
+  }
+  if (loss >= kCertainLoss && limiter == Limiter::kLoss) {
+    flags->push_back(fmt::format(
+        "packet loss of {:.3g} sets the pace: from {:.2g} on timeouts multiply, and steps may "
+        "take up to three times as long",
+        loss, kCertainLoss));
+  }
+  if (loss > 0 && !Overlay(facts.link, facts.server_link).rtt) {
+    flags->push_back(fmt::format("loss without a round trip: {:.3g} us assumed",
+                                 2e6 * std::exp(belief_->log_value(internal::LatencyParameter(
+                                           *internal::ExchangeLink(facts))))));
+  }
+}
+
 void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
                          const std::optional<ProfiledSum>& profiled, Prediction* prediction) const {
   std::vector<std::string>& flags = prediction->flags;
@@ -584,119 +738,12 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
         "times as long; state what was measured with --compress-rate");
   }
   if (profiled) AddProfileFlags(plan, *profiled, prediction);
-  if (compute_source_ == ComputeSource::kFromDevice) {
-    flags.push_back(
-        fmt::format("{} was not measured on {}: compute is forecast from the data sheet, at the "
-                    "speed that other workloads reach there",
-                    workload_.name, device_));
-  }
-  if (compute_source_ == ComputeSource::kFromOtherDevice) {
-    flags.push_back(
-        fmt::format("{} was not measured on {}: compute is that on another device, scaled by the "
-                    "data sheets of the two",
-                    workload_.name, device_));
-  }
-  if (compute_source_ == ComputeSource::kPrior) {
-    const char* const why = workload_.layers.empty()
-                                ? "it has no layers to count work from"
-                                : "the device has no data sheet with fp32 and memory_bandwidth";
-    flags.push_back(
-        fmt::format("{} was not measured on {}, and {}: compute is a prior, good to a factor of "
-                    "{:.0f}; one measured step of it tells more",
-                    workload_.name, device_, why,
-                    NinetyPercentFactor(kWorkloadParameterSpecs[kSampleTime].prior_log_sd)));
-  }
-  if (compute_source_ == ComputeSource::kFitted && workload_.layers.empty() &&
-      !workload_.communication_only) {
-    // Steps of many devices may tell next to nothing of what each computes.
-    constexpr double kWorthSayingFactor = 2;
-    const double log_sd = ActiveParameters(plan).LogSd(answer.log_compute_gradient, *belief_);
-    if (std::exp(log_sd) > kWorthSayingFactor) {
-      flags.push_back(fmt::format(
-          "what was measured of {} on {} tells little of its compute, and it has no layers to "
-          "count work from: compute is in the main a prior, good to a factor of {:.0f}; a step of "
-          "one device tells more",
-          workload_.name, device_, NinetyPercentFactor(log_sd)));
-    }
-  }
-  if (compute_source_ == ComputeSource::kDataSheet) {
-    flags.push_back(fmt::format(
-        "{} was not measured on {}: compute is forecast from the data sheet, operation by "
-        "operation, good to a factor of {:.1f}",
-        workload_.name, device_, NinetyPercentFactor(kSheetTimeLogSd)));
-  }
+  AddComputeSourceFlags(plan, answer, &flags);
   AddTrainingFlags(&flags);
   const bool communicates = TraitsOf(plan.strategy).exchanges && CrossesNodes(plan);
-  if (cluster_.calibration) {
-    const CalibratedRange& range = cluster_.calibration->range;
-    const auto beyond = [&](int value, int most, const char* what) {
-      if (value > most) {
-        flags.push_back(fmt::format(
-            FMT_COMPILE("outside the calibrated range: {} {}, fitted to {}"), value, what, most));
-      }
-    };
-    beyond(plan.workers(), range.max_workers, "workers");
-    beyond(plan.nodes(), range.max_nodes, "nodes");
-    beyond(DevicesOnFullestNode(plan.placement), range.max_devices_per_node, "devices per node");
-    if (const auto& rates = range.bandwidth; rates && communicates) {
-      const auto gigabits = [](DataRate<> rate) { return rate.in(kGigabitsPerSecond); };
-      const std::string seen =
-          rates->min == rates->max
-              ? fmt::format("at {:.3g} only", gigabits(rates->min))
-              : fmt::format("from {:.3g} to {:.3g}", gigabits(rates->min), gigabits(rates->max));
-      for (const auto& [rate, whose] : {std::pair(plan.link.bandwidth, "a link"),
-                                        std::pair(plan.server_link.bandwidth, "a server link")}) {
-        if (!rate || (rates->min <= *rate && *rate <= rates->max)) continue;
-        flags.push_back(fmt::format("outside the calibrated range: {} of {:.3g} Gbit/s, fitted {}",
-                                    whose, gigabits(*rate), seen));
-      }
-    }
-    for (const int batch : DistinctBatches(plan)) {
-      const auto& batches = calibrated_batches_;
-      if (!batches || (batches->min <= batch && batch <= batches->max)) continue;
-      const std::string seen = batches->min == batches->max
-                                   ? fmt::format("at {} only", batches->min)
-                                   : fmt::format("from {} to {}", batches->min, batches->max);
-      flags.push_back(
-          fmt::format("outside the calibrated range: local batch {}, fitted {}", batch, seen));
-    }
-  }
-  if (plan.nodes() > cluster_.nodes) {
-    flags.push_back(fmt::format("the plan uses {} nodes, {} has {}", plan.nodes(), cluster_.name,
-                                cluster_.nodes));
-  }
-  if (plan.shard_on_nodes() == Shard::kHybrid && DevicesOnFullestNode(plan.placement) == 1) {
-    flags.push_back("nodes of one device share nothing out within them: shard hybrid is as none");
-  }
-  if (DevicesOnFullestNode(plan.placement) > cluster_.devices_per_node) {
-    flags.push_back(fmt::format("the plan uses {} devices on a node, {} has {}",
-                                DevicesOnFullestNode(plan.placement), cluster_.name,
-                                cluster_.devices_per_node));
-  }
-  if (communicates && !plan.link.bandwidth && !belief_->host_links().empty()) {
-    if (plan.hosts.empty()) {
-      const auto log_rate = [&](int position) { return belief_->log_value(position); };
-      const auto in_gbit = [&](int position) {
-        return BytesPerSecond(std::exp(log_rate(position))).in(kGigabitsPerSecond);
-      };
-      const auto& slowest = *std::min_element(
-          belief_->host_links().begin(), belief_->host_links().end(),
-          [&](const auto& a, const auto& b) { return log_rate(a.second) < log_rate(b.second); });
-      std::string flag =
-          fmt::format("hosts have links of their own and none is named: {:.3g} Gbit/s assumed",
-                      in_gbit(kLinkBandwidth));
-      if (log_rate(slowest.second) < log_rate(kLinkBandwidth)) {
-        flag +=
-            fmt::format(", where that of {} has {:.3g}", slowest.first, in_gbit(slowest.second));
-      }
-      flags.push_back(std::move(flag));
-    }
-    for (const std::string& host :
-         NotAmong(plan.hosts, belief_->host_links(),
-                  [](const auto& known) -> std::string_view { return known.first; })) {
-      flags.push_back(fmt::format("no run has shown the link of host {}", host));
-    }
-  }
+  AddRangeFlags(plan, communicates, &flags);
+  AddSizeFlags(plan, &flags);
+  if (communicates) AddHostLinkFlags(plan, &flags);
   AddComputeFlags(plan, &flags);
   if (!cluster_.hosts.empty()) {
     for (const std::string& host :
@@ -705,30 +752,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
       flags.push_back(fmt::format("{} has no host {}", cluster_.name, host));
     }
   }
-  const double loss = std::max(facts.link.loss.value_or(0), facts.server_link.loss.value_or(0));
-  const bool rdma = internal::ExchangeLink(facts)->rdma();
-  const auto of_tcp = [&](bool stated, const char* what) {
-    if (!communicates || !rdma || !stated) return;
-    flags.push_back(fmt::format("{} is a matter of TCP: over RDMA it changes nothing", what));
-  };
-  of_tcp(plan.link.congestion_control.has_value(), "congestion control");
-  of_tcp(plan.link.loss_burst.has_value(), "how long losses last together");
-  const bool bbr = !rdma && facts.link.congestion_control == CongestionControl::kBbr;
-  if (communicates && bbr && loss >= kCertainBbrLoss) {
-    flags.push_back(fmt::format("BBR with a loss of {:.3g}: its rate is not certain beyond {:g} %",
-                                loss, 100 * kCertainBbrLoss));
-  }
-  if (communicates && loss >= kCertainLoss && prediction->breakdown.limiter == Limiter::kLoss) {
-    flags.push_back(fmt::format(
-        "packet loss of {:.3g} sets the pace: from {:.2g} on timeouts multiply, and steps may "
-        "take up to three times as long",
-        loss, kCertainLoss));
-  }
-  if (communicates && loss > 0 && !Overlay(facts.link, facts.server_link).rtt) {
-    flags.push_back(fmt::format("loss without a round trip: {:.3g} us assumed",
-                                2e6 * std::exp(belief_->log_value(internal::LatencyParameter(
-                                          *internal::ExchangeLink(facts))))));
-  }
+  if (communicates) AddLossFlags(plan, facts, prediction->breakdown.limiter, &flags);
 }
 
 double Prediction::idle_ratio() const { return IdlenessRatio(breakdown.compute(), step_time); }

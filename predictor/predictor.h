@@ -95,7 +95,14 @@ class Predictor {
                     const AsyncServers<double>* servers, Prediction* prediction) const;
   void AddFlags(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
                 const std::optional<ProfiledSum>& profiled, Prediction* prediction) const;
+  void AddComputeSourceFlags(const Plan& plan, const PlanAnswer& answer,
+                             std::vector<std::string>* flags) const;
   void AddTrainingFlags(std::vector<std::string>* flags) const;
+  void AddRangeFlags(const Plan& plan, bool communicates, std::vector<std::string>* flags) const;
+  void AddSizeFlags(const Plan& plan, std::vector<std::string>* flags) const;
+  void AddHostLinkFlags(const Plan& plan, std::vector<std::string>* flags) const;
+  void AddLossFlags(const Plan& plan, const StepFacts& facts, Limiter limiter,
+                    std::vector<std::string>* flags) const;
   void AddHostsFlag(const Plan& plan, Prediction* prediction) const;
   void AddComputeFlags(const Plan& plan, std::vector<std::string>* flags) const;
   void AddPriorFlag(const Plan& plan, const PlanAnswer& answer, Prediction* prediction) const;
