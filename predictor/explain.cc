@@ -19,6 +19,16 @@ namespace {
 // Parameters that change the step by less than this share when they double are left out.
 constexpr double kLeastElasticity = 5e-4;
 
+// From the catalogue of models.
+void AddSources(std::vector<ExplainedTerm>* terms) {
+  const std::vector<Model<double>> catalog = Catalog<double>();
+  for (ExplainedTerm& term : *terms) {
+    for (const Model<double>& entry : catalog) {
+      if (term.model == entry.id) term.source = entry.source;
+    }
+  }
+}
+
 }  // namespace
 
 Explanation Predictor::Explain(const Plan& plan) const {
@@ -28,12 +38,7 @@ Explanation Predictor::Explain(const Plan& plan) const {
   StepFacts facts = Facts(plan, active);
   const auto& [cluster, workload] = active.values;
   explanation.terms = Explainer(facts, cluster, workload).Make();
-  const std::vector<Model<double>> catalog = Catalog<double>();
-  for (ExplainedTerm& term : explanation.terms) {
-    for (const Model<double>& entry : catalog) {
-      if (term.model == entry.id) term.source = entry.source;
-    }
-  }
+  AddSources(&explanation.terms);
 
   std::vector<ExplainedParameter>& parameters = explanation.parameters;
   const PlanGradient elasticities =

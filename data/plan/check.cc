@@ -136,139 +136,188 @@ class RangeCheck {
 
 bool Allows(GoesWith with, const StrategyTraits& strategy) { return MayDiffer(with, strategy); }
 
-void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts&)>& place) {
-  const std::function<InputPlace(const FieldFacts&)> at = [&](const FieldFacts& facts) {
-    return facts.flag != nullptr ? place(facts) : InputPlace{"", 0, facts.state};
-  };
-  const auto refuse = [&](const char* flag, const std::string& value, const std::string& problem,
-                          const std::string& allowed) {
-    throw InputError(at(*FindPlanField(flag)), value, problem, allowed);
-  };
+namespace {
+
+// The checks of a plan, in the order in which errors are told: the first stands for all.
+class PlanCheck {
+ public:
+  PlanCheck(const Plan& plan, const std::function<InputPlace(const FieldFacts&)>& place)
+      : plan_(plan), at_([&place](const FieldFacts& facts) {
+          return facts.flag != nullptr ? place(facts) : InputPlace{"", 0, facts.state};
+        }) {}
+
+  void Run() const {
+    Counts();
+    FieldsOfStrategy();
+    Slowness();
+    Servers();
+    HowItOverlaps();
+    SharedOut();
+    Compressed();
+  }
+
+ private:
+  const StrategyTraits& strategy() const { return TraitsOf(plan_.strategy); }
+
+  [[noreturn]] void Refuse(const char* flag, const std::string& value, const std::string& problem,
+                           const std::string& allowed) const {
+    throw InputError(at_(*FindPlanField(flag)), value, problem, allowed);
+  }
   // What sentences call a field: as its place does, where that tells fields apart.
-  const auto named = [&](const char* flag) -> std::string {
+  std::string Named(const char* flag) const {
     const FieldFacts& facts = *FindPlanField(flag);
-    const std::string key = at(facts).key;
+    const std::string key = at_(facts).key;
     for (const char* name : {facts.column, facts.keyword}) {
       if (key.ends_with(name)) return name;
     }
     return flag;
-  };
-  if (plan.placement.empty()) {
-    refuse("placement", "", "is empty", "devices used on each node, like 4-4-2");
-  }
-  ForEachField([&](const FieldFacts& facts, auto field) { RangeCheck(facts, at)(field.Of(plan)); });
-  long long workers = 0;
-  for (const int devices : plan.placement) workers += devices;
-  if (workers > kMostCount) {
-    refuse("placement", std::to_string(workers), "workers are too many",
-           fmt::format("at most {}", kMostCount));
-  }
-  if (!plan.hosts.empty() && static_cast<int>(plan.hosts.size()) != plan.nodes()) {
-    refuse("hosts", JoinHosts(plan.hosts), fmt::format("names {} hosts", plan.hosts.size()),
-           fmt::format("{}, one for each node of placement {}", plan.nodes(),
-                       FormatPlacement(plan.placement)));
   }
   // Nearly all plans are right, and pay for no text.
-  const auto with_strategy = [&] {
-    return fmt::format("with strategy {}", StrategyName(plan.strategy));
-  };
-  if (UsesServers(plan.strategy) && plan.servers == 0) {
-    refuse("servers", "", "are required " + with_strategy(), "at least 1");
+  std::string WithStrategyText() const {
+    return fmt::format("with strategy {}", StrategyName(plan_.strategy));
   }
-  const StrategyTraits& strategy = TraitsOf(plan.strategy);
-  ForEachField([&](const FieldFacts& facts, auto field) {
-    const auto& value = field.Of(plan);
-    if (MayDiffer(facts.with, strategy) || value == field.Of(DefaultPlan())) return;
-    const bool is_servers = &value == static_cast<const void*>(&plan.servers);
-    throw InputError(at(facts), is_servers ? std::to_string(plan.servers) : "", with_strategy(),
-                     (is_servers ? "0, or " : "") + StrategiesWith(facts.with));
-  });
-  if (plan.backup_workers >= plan.workers()) {
-    refuse("backup-workers", std::to_string(plan.backup_workers), "is out of range",
-           fmt::format("a whole number from 0 to {}", plan.workers() - 1));
-  }
-  if (plan.slow_nodes > plan.nodes()) {
-    refuse("slow-nodes", std::to_string(plan.slow_nodes), "is out of range",
-           fmt::format("a whole number from 0 to {}, the nodes of placement {}", plan.nodes(),
-                       FormatPlacement(plan.placement)));
-  }
-  if (plan.slow_nodes > 0 && !plan.slow_speed) {
-    refuse("slow-speed", "",
-           fmt::format("is required with {} {}", named("slow-nodes"), plan.slow_nodes),
-           "their speed as a share of the others', like 0.6");
-  }
-  if (plan.slow_speed && plan.slow_nodes == 0) {
-    refuse("slow-nodes", "0", fmt::format("with {} {}", named("slow-speed"), *plan.slow_speed),
-           "at least 1");
-  }
-  if (plan.slow_local_batch) {
-    const std::string batch = std::to_string(*plan.slow_local_batch);
-    if (plan.slow_nodes == 0) {
-      refuse("slow-nodes", "0", "with " + named("slow-local-batch") + " " + batch, "at least 1");
+
+  void Counts() const {
+    if (plan_.placement.empty()) {
+      Refuse("placement", "", "is empty", "devices used on each node, like 4-4-2");
     }
-    if (plan.slow_nodes == plan.nodes()) {
-      refuse("slow-local-batch", batch, "where all nodes are slow",
-             "nothing: " + named("local-batch") + " says what each device takes");
+    ForEachField(
+        [&](const FieldFacts& facts, auto field) { RangeCheck(facts, at_)(field.Of(plan_)); });
+    long long workers = 0;
+    for (const int devices : plan_.placement) workers += devices;
+    if (workers > kMostCount) {
+      Refuse("placement", std::to_string(workers), "workers are too many",
+             fmt::format("at most {}", kMostCount));
+    }
+    if (!plan_.hosts.empty() && static_cast<int>(plan_.hosts.size()) != plan_.nodes()) {
+      Refuse("hosts", JoinHosts(plan_.hosts), fmt::format("names {} hosts", plan_.hosts.size()),
+             fmt::format("{}, one for each node of placement {}", plan_.nodes(),
+                         FormatPlacement(plan_.placement)));
     }
   }
-  if (plan.slow_nodes > 0 && plan.backup_workers > 0) {
-    refuse(
-        "backup-workers", std::to_string(plan.backup_workers),
-        fmt::format("with {} {}", named("slow-nodes"), plan.slow_nodes),
-        "0, or " + named("slow-nodes") + " 0: how many of the slow a step drops is not modelled");
-  }
-  if (plan.server_link.bandwidth && !plan.has_server_link()) {
-    if (plan.server.colocated) {
-      refuse("server-bandwidth", "", "with " + named("colocated-servers"),
-             "none: such servers have the links of their nodes");
+
+  void FieldsOfStrategy() const {
+    if (UsesServers(plan_.strategy) && plan_.servers == 0) {
+      Refuse("servers", "", "are required " + WithStrategyText(), "at least 1");
     }
-    refuse("server-bandwidth", "", with_strategy() + " and no servers", "servers, at least 1");
+    const StrategyTraits& traits = strategy();
+    ForEachField([&](const FieldFacts& facts, auto field) {
+      const auto& value = field.Of(plan_);
+      if (MayDiffer(facts.with, traits) || value == field.Of(DefaultPlan())) return;
+      const bool is_servers = &value == static_cast<const void*>(&plan_.servers);
+      throw InputError(at_(facts), is_servers ? std::to_string(plan_.servers) : "",
+                       WithStrategyText(),
+                       (is_servers ? "0, or " : "") + StrategiesWith(facts.with));
+    });
   }
-  if (plan.server.pipelined && plan.overlap != Overlap::kBuckets) {
-    refuse("pipelined-servers", "", fmt::format("with overlap {}", NameOf(plan.overlap)),
-           "overlap buckets, which alone says when a bucket has been pushed");
+
+  void Slowness() const {
+    if (plan_.backup_workers >= plan_.workers()) {
+      Refuse("backup-workers", std::to_string(plan_.backup_workers), "is out of range",
+             fmt::format("a whole number from 0 to {}", plan_.workers() - 1));
+    }
+    if (plan_.slow_nodes > plan_.nodes()) {
+      Refuse("slow-nodes", std::to_string(plan_.slow_nodes), "is out of range",
+             fmt::format("a whole number from 0 to {}, the nodes of placement {}", plan_.nodes(),
+                         FormatPlacement(plan_.placement)));
+    }
+    if (plan_.slow_nodes > 0 && !plan_.slow_speed) {
+      Refuse("slow-speed", "",
+             fmt::format("is required with {} {}", Named("slow-nodes"), plan_.slow_nodes),
+             "their speed as a share of the others', like 0.6");
+    }
+    if (plan_.slow_speed && plan_.slow_nodes == 0) {
+      Refuse("slow-nodes", "0", fmt::format("with {} {}", Named("slow-speed"), *plan_.slow_speed),
+             "at least 1");
+    }
+    if (plan_.slow_local_batch) {
+      const std::string batch = std::to_string(*plan_.slow_local_batch);
+      if (plan_.slow_nodes == 0) {
+        Refuse("slow-nodes", "0", "with " + Named("slow-local-batch") + " " + batch, "at least 1");
+      }
+      if (plan_.slow_nodes == plan_.nodes()) {
+        Refuse("slow-local-batch", batch, "where all nodes are slow",
+               "nothing: " + Named("local-batch") + " says what each device takes");
+      }
+    }
+    if (plan_.slow_nodes > 0 && plan_.backup_workers > 0) {
+      Refuse(
+          "backup-workers", std::to_string(plan_.backup_workers),
+          fmt::format("with {} {}", Named("slow-nodes"), plan_.slow_nodes),
+          "0, or " + Named("slow-nodes") + " 0: how many of the slow a step drops is not modelled");
+    }
   }
-  if (!KnowsOverlap(strategy, plan.overlap)) {
-    refuse("overlap", NameOf(plan.overlap), with_strategy(), "buckets or none");
+
+  void Servers() const {
+    if (plan_.server_link.bandwidth && !plan_.has_server_link()) {
+      if (plan_.server.colocated) {
+        Refuse("server-bandwidth", "", "with " + Named("colocated-servers"),
+               "none: such servers have the links of their nodes");
+      }
+      Refuse("server-bandwidth", "", WithStrategyText() + " and no servers", "servers, at least 1");
+    }
+    if (plan_.server.pipelined && plan_.overlap != Overlap::kBuckets) {
+      Refuse("pipelined-servers", "", fmt::format("with overlap {}", NameOf(plan_.overlap)),
+             "overlap buckets, which alone says when a bucket has been pushed");
+    }
   }
-  if (plan.shard != Shard::kNone) {
-    const std::string with_shard = fmt::format("with shard {}", NameOf(plan.shard));
-    if (plan.local_steps > 1) {
-      refuse("local-steps", std::to_string(plan.local_steps), with_shard,
+
+  void HowItOverlaps() const {
+    if (!KnowsOverlap(strategy(), plan_.overlap)) {
+      Refuse("overlap", NameOf(plan_.overlap), WithStrategyText(), "buckets or none");
+    }
+  }
+
+  void SharedOut() const {
+    if (plan_.shard == Shard::kNone) return;
+    const std::string with_shard = fmt::format("with shard {}", NameOf(plan_.shard));
+    if (plan_.local_steps > 1) {
+      Refuse("local-steps", std::to_string(plan_.local_steps), with_shard,
              "1: who keeps a part of the model only cannot go on by itself");
     }
-    if (plan.backup_workers > 0) {
-      refuse("backup-workers", std::to_string(plan.backup_workers), with_shard,
+    if (plan_.backup_workers > 0) {
+      Refuse("backup-workers", std::to_string(plan_.backup_workers), with_shard,
              "0: each worker has a part that the others need");
     }
-    if (plan.overlap == Overlap::kPNorm) {
-      refuse("overlap", NameOf(plan.overlap), with_shard, "buckets or none");
+    if (plan_.overlap == Overlap::kPNorm) {
+      Refuse("overlap", NameOf(plan_.overlap), with_shard, "buckets or none");
     }
-    if (!MayBeOn(plan.placement, plan.shard)) {
-      refuse("shard", NameOf(plan.shard),
-             "with placement " + FormatPlacement(plan.placement) + ", whose nodes are not equal",
+    if (!MayBeOn(plan_.placement, plan_.shard)) {
+      Refuse("shard", NameOf(plan_.shard),
+             "with placement " + FormatPlacement(plan_.placement) + ", whose nodes are not equal",
              "as many devices on each node, like 4-4, or another shard");
     }
   }
-  if (plan.compress.exists()) {
-    const std::string with = "with compress " + FormatCompression(plan.compress);
-    if (plan.shard != Shard::kNone) {
-      refuse("shard", NameOf(plan.shard), with, "none: parameters are gathered as they are");
+
+  void Compressed() const {
+    if (!plan_.compress.exists()) return;
+    const std::string with = "with compress " + FormatCompression(plan_.compress);
+    if (plan_.shard != Shard::kNone) {
+      Refuse("shard", NameOf(plan_.shard), with, "none: parameters are gathered as they are");
     }
-    if (plan.local_steps > 1) {
-      refuse("local-steps", std::to_string(plan.local_steps), with,
+    if (plan_.local_steps > 1) {
+      Refuse("local-steps", std::to_string(plan_.local_steps), with,
              "1: what workers average after more are parameters, not gradients");
     }
-    if (plan.bytes_per_parameter != DefaultPlan().bytes_per_parameter) {
-      refuse("bytes-per-parameter", std::to_string(plan.bytes_per_parameter), with,
+    if (plan_.bytes_per_parameter != DefaultPlan().bytes_per_parameter) {
+      Refuse("bytes-per-parameter", std::to_string(plan_.bytes_per_parameter), with,
              "4: what is encoded are gradients in float32");
     }
-    const GoesWith with_those = StrategiesOf(plan.compress);
-    if (!MayDiffer(with_those, strategy)) {
-      refuse("compress", FormatCompression(plan.compress), with_strategy(),
-             StrategiesWith(with_those) + (plan.compress.is_gathered() ? ", which gather" : ""));
+    const GoesWith with_those = StrategiesOf(plan_.compress);
+    if (!MayDiffer(with_those, strategy())) {
+      Refuse("compress", FormatCompression(plan_.compress), WithStrategyText(),
+             StrategiesWith(with_those) + (plan_.compress.is_gathered() ? ", which gather" : ""));
     }
   }
+
+  const Plan& plan_;
+  const std::function<InputPlace(const FieldFacts&)> at_;
+};
+
+}  // namespace
+
+void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts&)>& place) {
+  PlanCheck(plan, place).Run();
 }
 
 void CheckPlan(const Plan& plan) {

@@ -165,9 +165,7 @@ void BindFleet(py::module_* m) {
           }));
 }
 
-}  // namespace
-
-void BindOnlineCalibration(py::module_* m) {
+void BindObservation(py::module_* m) {
   py::class_<Observation>(*m, "Observation", "The answer to one observed step.")
       .def_property_readonly(
           "predicted_s", [](const Observation& o) { return o.predicted.in(kSeconds); },
@@ -198,7 +196,9 @@ void BindOnlineCalibration(py::module_* m) {
                                state[2].cast<double>(), state[3].cast<bool>(),
                                state[4].cast<std::string>()};
           }));
+}
 
+void BindCalibration(py::module_* m) {
   py::class_<BoundCalibration, std::shared_ptr<BoundCalibration>>(
       *m, "OnlineCalibration",
       "Parameters that follow a job while it runs: each measured step moves them at once.\n\n"
@@ -287,6 +287,13 @@ void BindOnlineCalibration(py::module_* m) {
             c.job->Import(ParseOnlineRecord(state[4].cast<std::string>()));
             return c;
           }));
+}
+
+}  // namespace
+
+void BindOnlineCalibration(py::module_* m) {
+  BindObservation(m);
+  BindCalibration(m);
   BindFleet(m);
 }
 

@@ -1212,6 +1212,51 @@ std::string EscapeXml(const std::string& text) {
 
 }  // namespace internal
 
+namespace {
+
+// The beginning of the picture, up to its title.
+void DrawHead(const Layout& layout, const std::vector<Curve>& curves, const PlotOptions& options,
+              Writer* writer) {
+  if (!options.on_page) writer->Raw(R"(<?xml version="1.0" encoding="UTF-8"?>)");
+  const std::string space = options.on_page ? "" : R"(xmlns="http://www.w3.org/2000/svg" )";
+  writer->Raw(fmt::format(R"(<svg {3}viewBox="0 0 {0} {1}" )"
+                          R"(width="{0}" height="{1}" role="img" font-family="{2}">)",
+                          Num(layout.width), Num(layout.height), kFont, space));
+  writer->Raw(fmt::format("<title>{}</title>",
+                          internal::EscapeXml(options.title.empty() ? "Plot" : options.title)));
+  writer->Raw(fmt::format("<desc>{}</desc>", internal::EscapeXml(Describe(curves, options))));
+  writer->Raw(fmt::format(R"(<rect width="{}" height="{}" fill="{}"/>)", Num(layout.width),
+                          Num(layout.height), writer->palette().paper));
+  double baseline = kMargin + 13.0;
+  for (const std::string& line : layout.title.lines) {
+    writer->Text(kMargin, baseline, line,
+                 TextStyle(layout.title_size, writer->palette().ink, R"( font-weight="bold")"));
+    baseline += 24.0;
+  }
+  baseline -= 3.0;
+  for (const std::string& line : layout.subtitle.lines) {
+    writer->Text(kMargin, baseline, line, TextStyle(kSubtitleSize, writer->palette().soft_ink));
+    baseline += 18.0;
+  }
+}
+
+// Measurements lie on top of the lines they are compared with.
+void DrawCurves(const std::vector<Curve>& curves, Writer* writer) {
+  for (const bool points_only : {false, true}) {
+    for (const Curve& curve : curves) {
+      if (curve.points_only != points_only || curve.points == 0) continue;
+      writer->Raw("<g>");
+      if (!curve.name.empty()) {
+        writer->Raw(fmt::format("<title>{}</title>", internal::EscapeXml(curve.name)));
+      }
+      writer->Curves(curve);
+      writer->Raw("</g>");
+    }
+  }
+}
+
+}  // namespace
+
 std::string RenderSvgPlot(const std::vector<PlotSeries>& series, const PlotOptions& options) {
   const Palette& palette = options.on_page ? kOfPage : kLight;
   const bool log_x = options.log_x || options.x_powers_of_two;
@@ -1278,42 +1323,11 @@ std::string RenderSvgPlot(const std::vector<PlotSeries>& series, const PlotOptio
   if (!fits) layout = Arrange(curves, drawn, x_axis, y_axis, false);
 
   Writer writer(layout, x_axis, y_axis, line_markers, palette);
-  if (!options.on_page) writer.Raw(R"(<?xml version="1.0" encoding="UTF-8"?>)");
-  const std::string space = options.on_page ? "" : R"(xmlns="http://www.w3.org/2000/svg" )";
-  writer.Raw(fmt::format(R"(<svg {3}viewBox="0 0 {0} {1}" )"
-                         R"(width="{0}" height="{1}" role="img" font-family="{2}">)",
-                         Num(layout.width), Num(layout.height), kFont, space));
-  writer.Raw(fmt::format("<title>{}</title>",
-                         internal::EscapeXml(options.title.empty() ? "Plot" : options.title)));
-  writer.Raw(fmt::format("<desc>{}</desc>", internal::EscapeXml(Describe(curves, options))));
-  writer.Raw(fmt::format(R"(<rect width="{}" height="{}" fill="{}"/>)", Num(layout.width),
-                         Num(layout.height), palette.paper));
-  double baseline = kMargin + 13.0;
-  for (const std::string& line : layout.title.lines) {
-    writer.Text(kMargin, baseline, line,
-                TextStyle(layout.title_size, palette.ink, R"( font-weight="bold")"));
-    baseline += 24.0;
-  }
-  baseline -= 3.0;
-  for (const std::string& line : layout.subtitle.lines) {
-    writer.Text(kMargin, baseline, line, TextStyle(kSubtitleSize, palette.soft_ink));
-    baseline += 18.0;
-  }
+  DrawHead(layout, curves, options, &writer);
   DrawAxes(layout, x_axis, y_axis, &writer);
   for (const Curve& curve : curves) writer.Band(curve);
   DrawMarks(layout, &writer);
-  // Measurements lie on top of the lines they are compared with.
-  for (const bool points_only : {false, true}) {
-    for (const Curve& curve : curves) {
-      if (curve.points_only != points_only || curve.points == 0) continue;
-      writer.Raw("<g>");
-      if (!curve.name.empty()) {
-        writer.Raw(fmt::format("<title>{}</title>", internal::EscapeXml(curve.name)));
-      }
-      writer.Curves(curve);
-      writer.Raw("</g>");
-    }
-  }
+  DrawCurves(curves, &writer);
   DrawLegend(layout, curves, &writer);
   DrawDirectLabels(layout, curves, &writer);
   return writer.out() + "</svg>\n";

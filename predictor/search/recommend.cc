@@ -266,27 +266,25 @@ std::string BindingConstraint(const Predictor& predictor, const Recommendation& 
                      binding.sentence.substr(0, binding.sentence.find_last_not_of('.') + 1));
 }
 
-}  // namespace
-
-RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int devices_per_node,
-                           const RecommendOptions& options) {
-  RequireWorkOfOne(predictor.workload());
-  RecommendOutcome outcome;
+// The candidates that may be recommended, each judged; those that may not are counted.
+std::vector<Recommendation> FeasibleOf(const Predictor& predictor, const Plan& plan,
+                                       int devices_per_node, const RecommendOptions& options,
+                                       RecommendOutcome* outcome) {
   std::vector<Recommendation> feasible;
   long long nodes = 0;
   const auto consider = [&](const Plan& candidate, bool goes_together) {
     if (!goes_together) {
-      ++outcome.not_together;
+      ++outcome->not_together;
       return;
     }
-    ++outcome.considered;
+    ++outcome->considered;
     if (candidate.global_batch() > options.most_global_batch) {
-      ++outcome.over_global_batch;
+      ++outcome->over_global_batch;
       return;
     }
     Recommendation r{candidate, predictor.Predict(candidate), 0, 0};
     if (!r.prediction.memory.may_fit()) {
-      ++outcome.out_of_memory;
+      ++outcome->out_of_memory;
       return;
     }
     nodes += candidate.nodes();
@@ -301,8 +299,33 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
     r.score = Score(predictor, candidate, r.prediction, options);
     feasible.push_back(std::move(r));
   };
-
   ForEachCandidate(predictor, plan, devices_per_node, options, consider);
+  return feasible;
+}
+
+// The smallest batch with a score that is enough, and what leads among those of that batch;
+// `feasible` is by batch.
+const Recommendation& BestOf(const std::vector<Recommendation>& feasible, double enough) {
+  auto best = std::find_if(feasible.begin(), feasible.end(),
+                           [&](const Recommendation& r) { return enough <= r.score; });
+  for (auto r = best; r != feasible.end(); ++r) {
+    if (r->plan.global_batch() != best->plan.global_batch()) break;
+    if (enough <= r->score && LeadsAtItsBatch(r->score, r->plan.accumulation_steps, best->score,
+                                              best->plan.accumulation_steps)) {
+      best = r;
+    }
+  }
+  return *best;
+}
+
+}  // namespace
+
+RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int devices_per_node,
+                           const RecommendOptions& options) {
+  RequireWorkOfOne(predictor.workload());
+  RecommendOutcome outcome;
+  std::vector<Recommendation> feasible =
+      FeasibleOf(predictor, plan, devices_per_node, options, &outcome);
   if (feasible.empty()) return outcome;
 
   // Options for the strategies that are tried need not go with the plan's own strategy.
@@ -332,16 +355,7 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   const bool no_worse = !may_keep || given.score <= top * (1 + kSameScores);
   double enough = top * (1 - (KnowsWorth(options) ? 0 : options.tolerance));
   if (may_keep && no_worse) enough = std::max(enough, given.score * (1 - kSameScores));
-  auto best = std::find_if(feasible.begin(), feasible.end(),
-                           [&](const Recommendation& r) { return enough <= r.score; });
-  for (auto r = best; r != feasible.end(); ++r) {
-    if (r->plan.global_batch() != best->plan.global_batch()) break;
-    if (enough <= r->score && LeadsAtItsBatch(r->score, r->plan.accumulation_steps, best->score,
-                                              best->plan.accumulation_steps)) {
-      best = r;
-    }
-  }
-  outcome.best = *best;
+  outcome.best = BestOf(feasible, enough);
   // Nobody who has a plan takes a worse one; without one, half of the best is little.
   const double least = !may_keep  ? outcome.best->score / 2
                        : no_worse ? std::min(given.score, outcome.best->score)
@@ -360,9 +374,9 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   outcome.is_advice = no_worse;
   outcome.gain = GainOf(outcome.best->prediction.throughput / given.prediction.throughput);
   outcome.score_gain = GainOf(outcome.best->score / given.score);
-  const Plan one = OneWorkerOf(best->plan);
-  const SampleRate<> alone = RatesAlone(predictor, best->plan, one).of_one();
-  if (best->prediction.throughput < alone && predictor.Memory(one).may_fit()) {
+  const Plan one = OneWorkerOf(outcome.best->plan);
+  const SampleRate<> alone = RatesAlone(predictor, outcome.best->plan, one).of_one();
+  if (outcome.best->prediction.throughput < alone && predictor.Memory(one).may_fit()) {
     outcome.one_worker = alone;
   }
   if (!no_worse && options.objective == Objective::kThroughput) {
