@@ -10,37 +10,39 @@
 namespace stepcast {
 namespace internal {
 
-double UnitOf(const Hypothesis& hypothesis) {
-  switch (hypothesis.cause) {
+namespace {
+
+// A unit of any kind.
+struct SizeUnit {
+  double si = 1;
+  const char* symbol = "";
+
+  SizeUnit() = default;
+  template <class D>
+  explicit SizeUnit(const Unit<D>& unit) : si(unit.si), symbol(unit.symbol) {}
+};
+
+SizeUnit SizeUnitOf(Cause cause) {
+  switch (cause) {
     case Cause::kLink:
     case Cause::kFlow:
-      return kGigabitsPerSecond.si;
+      return SizeUnit(kGigabitsPerSecond);
     case Cause::kDeviceLink:
-      return kGigabytesPerSecond.si;
+      return SizeUnit(kGigabytesPerSecond);
     case Cause::kLatency:
     case Cause::kBatch:
-      return kMilliseconds.si;
+      return SizeUnit(kMilliseconds);
+    case Cause::kInput:
+      return SizeUnit(kSamplesPerSecond);
     default:
-      return 1;
+      return {};
   }
 }
 
-std::string UnitNameOf(const Hypothesis& hypothesis) {
-  switch (hypothesis.cause) {
-    case Cause::kLink:
-    case Cause::kFlow:
-      return kGigabitsPerSecond.symbol;
-    case Cause::kDeviceLink:
-      return kGigabytesPerSecond.symbol;
-    case Cause::kLatency:
-    case Cause::kBatch:
-      return kMilliseconds.symbol;
-    case Cause::kInput:
-      return kSamplesPerSecond.symbol;
-    default:
-      return "";
-  }
-}
+}  // namespace
+
+double UnitOf(const Hypothesis& hypothesis) { return SizeUnitOf(hypothesis.cause).si; }
+std::string UnitNameOf(const Hypothesis& hypothesis) { return SizeUnitOf(hypothesis.cause).symbol; }
 
 std::string DeviceRateText(DataRate<> rate) {
   return fmt::format("{} {}", FormatNumber(rate.in(kGigabytesPerSecond)),
