@@ -123,19 +123,4 @@ std::vector<HostSteps> ParseTrainingSteps(const std::string& text, const std::st
   return FromTable(CsvTable::Parse(text, path));
 }
 
-std::string FormatTrainingSteps(const std::vector<HostSteps>& hosts) {
-  const bool named = std::any_of(hosts.begin(), hosts.end(),
-                                 [](const HostSteps& steps) { return !steps.host.empty(); });
-  std::string out = std::string(named ? "host," : "") + "step,begin_s,end_s,compute_end_s\n";
-  for (const HostSteps& steps : hosts) {
-    for (const TrainingStep& step : steps.steps) {
-      if (named) out += CsvField(steps.host) + ",";
-      out +=
-          fmt::format("{},{},{},{}\n", step.number, TimeText(step.begin_ns), TimeText(step.end_ns),
-                      step.compute_end_ns ? TimeText(*step.compute_end_ns) : "");
-    }
-  }
-  return out;
-}
-
 }  // namespace stepcast

@@ -20,9 +20,6 @@ namespace stepcast {
 std::vector<HostSteps> ReadTrainingSteps(const std::string& path);
 std::vector<HostSteps> ParseTrainingSteps(const std::string& text, const std::string& path);
 
-// ParseTrainingSteps gives it back.
-std::string FormatTrainingSteps(const std::vector<HostSteps>& hosts);
-
 }  // namespace stepcast
 
 #endif  // STEPCAST_DATA_IO_TRAINING_STEPS_FILE_H_

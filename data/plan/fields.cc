@@ -146,7 +146,7 @@ const std::vector<PlanField>& PlanFields() {
       using At = decltype(at);
       if (facts.flag == nullptr) return;
       all.push_back({facts, TypeOf(At::Of(DefaultPlan())), std::string(facts.meaning) + facts.more,
-                     At::kIsOfLink, ReadField<At, true>, ReadField<At, false>,
+                     ReadField<At, true>, ReadField<At, false>,
                      [](const Plan& plan) { return Text(At::Of(plan)); },
                      [](const Plan& plan) { return At::Of(plan) == At::Of(DefaultPlan()); }});
     });

@@ -26,7 +26,6 @@ struct FieldType {
 
 struct PlanField : FieldFacts, FieldType {
   std::string help;  // of the flag
-  bool is_of_link;   // a cluster may state it too
   using Reader = void (*)(const std::string&, const InputPlace&, const FieldFacts&, Plan*);
   Reader from_flag;
   Reader from_column;

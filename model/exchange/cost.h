@@ -9,13 +9,12 @@
 //   eta     share of its largest rate that a call of m bytes reaches                    []
 //   m_half  the message that reaches half of it                                         [B]
 //
-// and the two rates that benchmarks of collectives print:
+// and a rate that benchmarks of collectives print, which BusFactor of data/record/collective_call.h
+// turns into the other one, that of a link:
 //
-//   algbw = m / T(m),   busbw = algbw 2 (w-1)/w
+//   algbw = m / T(m)
 //
 //   algbw   bytes of the message over the time of the call                              [B/s]
-//   busbw   what a link of an optimal all-reduce carries in that time, to be held
-//           against the link's own rate                                                 [B/s]
 //
 // Where the sum of what arrives does not hide behind the transfer, it adds (w-1)/w m c_reduce:
 //
@@ -24,7 +23,7 @@
 // Note that eta, algbw and m_half exist for a cost that is not zero only: one worker has none.
 //
 // Sources: Hockney, Parallel Computing 20 (1994) (half-performance length); nccl-tests,
-// doc/PERFORMANCE.md (algbw, busbw); Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005) (reduction).
+// doc/PERFORMANCE.md (algbw); Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005) (reduction).
 #ifndef STEPCAST_MODEL_EXCHANGE_COST_H_
 #define STEPCAST_MODEL_EXCHANGE_COST_H_
 
@@ -56,11 +55,6 @@ struct Hop {
   DataRate<T> bandwidth;
 };
 
-template <class T>
-DataSize<T> HalfMessage(const SyncCost<T>& cost) {
-  return cost.per_call / cost.per_byte;
-}
-
 template <class T, class S>
 auto Efficiency(const SyncCost<T>& cost, const DataSize<S>& message) {
   return cost.per_byte * message / cost.Time(message);
@@ -69,13 +63,6 @@ auto Efficiency(const SyncCost<T>& cost, const DataSize<S>& message) {
 template <class T, class S>
 auto AlgorithmBandwidth(const SyncCost<T>& cost, const DataSize<S>& message) {
   return message / cost.Time(message);
-}
-
-// Bus bandwidth of an all-reduce.
-template <class T, class S>
-auto BusBandwidth(const SyncCost<T>& cost, int workers, const DataSize<S>& message) {
-  const double w = workers;
-  return AlgorithmBandwidth(cost, message) * (2 * (w - 1) / w);
 }
 
 // An all-reduce whose additions do not hide behind its transfers.

@@ -58,13 +58,6 @@ T StepEnergyJ(const Duration<T>& compute, const Duration<T>& step, const Power<T
          waiting_w * step.in(kSeconds);
 }
 
-// The mean power of one device.
-template <class T>
-T MeanDevicePowerW(const Duration<T>& compute, const Duration<T>& step, const Power<T>& power) {
-  return StepEnergyJ(compute, step, {power.device_busy_w, power.device_idle_w, T(0.0)}, 1, 1) /
-         step.in(kSeconds);
-}
-
 // Steps of an epoch; the last one counts in proportion to its samples.
 template <class T>
 T StepsPerEpoch(const SampleCount<T>& data_set, const SampleCount<T>& batch) {

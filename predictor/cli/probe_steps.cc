@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "data/plan/bucket_words.h"
+#include "data/record/collective_call.h"
 #include "data/values/compression.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
@@ -582,10 +583,11 @@ std::string SumOfMessages(const std::vector<Detail>& details) {
     const DataSize<> size =
         Bytes(detail.prepared->training.buckets.front().floats * kBytesPerFloat);
     const Duration<> time = Seconds(Mean(detail.times.Means(&TimedStep::step_s)));
-    const auto workers = static_cast<double>(detail.hosts.size());
+    const auto workers = static_cast<int>(detail.hosts.size());
+    const double bus_factor = BusFactor(CollectiveCall::kAllReduce, workers).value_or(0);
     table.AddRow({FormatSize(size), FormatCount(workers), FormatDuration(time),
                   FormatDuration(detail.prepared->predicted.step_time), FormatRate(size / time),
-                  FormatRate(size * (2 * (workers - 1) / workers) / time)});
+                  FormatRate(size * bus_factor / time)});
   }
   const steps::Library library = details.front().prepared->training.library;
   return Heading(fmt::format("{} over messages", WhatExchanges(library)), style) +

@@ -27,19 +27,12 @@ TEST(TrainingSteps, RowsOfHostsInAnyOrder) {
 }
 
 TEST(TrainingSteps, WithoutHostsTheyAreOfAll) {
-  const std::string text = "step,begin_s,end_s,compute_end_s\n3,1.000000000,2.000000000,\n";
-  const std::vector<HostSteps> hosts = ParseTrainingSteps(text, "steps.csv");
+  const std::vector<HostSteps> hosts =
+      ParseTrainingSteps("step,begin_s,end_s,compute_end_s\n3,1,2,\n", "steps.csv");
   ASSERT_EQ(hosts.size(), 1U);
   EXPECT_EQ(hosts[0].host, "");
-  EXPECT_EQ(FormatTrainingSteps(hosts), text);
-}
-
-TEST(TrainingSteps, AreWrittenAsTheyWereRead) {
-  const std::string text =
-      "host,step,begin_s,end_s,compute_end_s\n"
-      "n1,3,1.000000000,2.000000000,1.250000000\n"
-      "n2,3,1.000000001,2.500000000,\n";
-  EXPECT_EQ(FormatTrainingSteps(ParseTrainingSteps(text, "steps.csv")), text);
+  ASSERT_EQ(hosts[0].steps.size(), 1U);
+  EXPECT_EQ(hosts[0].steps[0].number, 3);
 }
 
 TEST(TrainingSteps, WhatIsWrongIsNamed) {

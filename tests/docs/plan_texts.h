@@ -11,6 +11,7 @@
 #include <map>
 #include <regex>
 #include <string>
+#include <string_view>
 
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
@@ -72,9 +73,19 @@ inline std::string Meaning(const PlanField& field) {
   return text;
 }
 
+// Whether a cluster may state it too.
+inline bool IsOfLink(const PlanField& field) {
+  bool is_of_link = false;
+  ForEachField([&](const FieldFacts& facts, auto at) {
+    if (facts.flag == nullptr || std::string_view(facts.flag) != field.flag) return;
+    is_of_link = decltype(at)::kIsOfLink;
+  });
+  return is_of_link;
+}
+
 // In a cell; empty where there is none.
 inline std::string DefaultCell(const PlanField& field) {
-  if (field.is_of_link) return "the cluster's";
+  if (IsOfLink(field)) return "the cluster's";
   const std::string value = field.default_text();
   const bool is_word = field.kind == FieldKind::kChoice || field.kind == FieldKind::kMethod;
   return value.empty() || !is_word ? value : "`" + value + "`";
@@ -121,7 +132,7 @@ inline Lines PlanKeyTable() {
   for (const PlanField& field : PlanFields()) {
     const std::string when = field.told != Told::kUnlessDefault ? "always"
                              : field.kind == FieldKind::kYesNo  ? "`yes`, if set"
-                             : DefaultCell(field).empty() || field.is_of_link
+                             : DefaultCell(field).empty() || IsOfLink(field)
                                  ? "if stated"
                                  : "if not " + DefaultCell(field);
     table.push_back(fmt::format("| `{}` | {} | {} |", field.column,

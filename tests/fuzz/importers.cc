@@ -88,10 +88,6 @@ STEPCAST_DOOR(training_steps) {
       Require(i == 0 || host.steps[i - 1].end_ns <= host.steps[i].begin_ns, "steps overlap");
     }
   }
-  const std::string text = FormatTrainingSteps(hosts);
-  const std::vector<HostSteps> again =
-      ReadAgain(text, [](const std::string& t) { return ParseTrainingSteps(t, "steps.csv"); });
-  Require(FormatTrainingSteps(again) == text, "what was written is read as something else");
 }
 
 }  // namespace

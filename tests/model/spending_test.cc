@@ -19,6 +19,11 @@
 namespace stepcast {
 namespace {
 
+double MeanDevicePowerW(Duration<> compute, Duration<> step, const Power<double>& power) {
+  return StepEnergyJ(compute, step, {power.device_busy_w, power.device_idle_w, 0}, 1, 1) /
+         step.in(kSeconds);
+}
+
 // 0.5 s on 4 nodes at 3.6 USD an hour: a tenth of a cent a node and second.
 TEST(StepPrice, ByHand) {
   EXPECT_NEAR(StepPriceUsd(Seconds(0.5), 4, 3.6), 0.002, 1e-15);
