@@ -123,6 +123,17 @@ class Describer {
   void HandOn(TrainingPass pass, const Result& result) {
     plan_->Reordered(pass, result.written, result.wanted, kMade);
   }
+  // The tensors of a recurrent layer, its weights as the framework has them.
+  struct RecurrentDescs {
+    Desc src;
+    Desc dst;
+    Desc layer;
+    Desc iter;
+    Desc bias;
+  };
+  template <class Forward, class Backward>
+  void Recur(const RecurrentDescs& of, const typename Forward::primitive_desc& forward,
+             const typename Backward::primitive_desc& backward);
   // Images between layers, as convolutions like them.
   static Tag ImageTag() {
     if (HasIsa(dnnl::cpu_isa::avx512_core)) return Tag::nChw16c;
@@ -502,6 +513,57 @@ void Describer::operator()(const EmbeddingOp& op) {
   }
 }
 
+template <class Forward, class Backward>
+void Describer::Recur(const RecurrentDescs& of, const typename Forward::primitive_desc& forward,
+                      const typename Backward::primitive_desc& backward) {
+  const TensorId x = Given(of.src);
+  const TensorId layer = Given(of.layer);
+  const TensorId iter = Given(of.iter);
+  const TensorId b = Given(of.bias);
+  if (forward_) {
+    Do<Forward>(kForward, forward,
+                {{DNNL_ARG_SRC_LAYER, x},
+                 {DNNL_ARG_WEIGHTS_LAYER, Like(kForward, layer, forward.weights_layer_desc())},
+                 {DNNL_ARG_WEIGHTS_ITER, Like(kForward, iter, forward.weights_iter_desc())},
+                 {DNNL_ARG_BIAS, b},
+                 {DNNL_ARG_DST_LAYER, Made(of.dst)},
+                 {DNNL_ARG_WORKSPACE, Made(forward.workspace_desc())}});
+  }
+  if (!backward_) return;
+  const TensorId y = Given(of.dst);
+  const TensorId kept = Given(forward.workspace_desc(), TensorFill::kZero);
+  plan_->Prime<Forward>(
+      forward, {{DNNL_ARG_SRC_LAYER, x},
+                {DNNL_ARG_WEIGHTS_LAYER, plan_->Tensor(forward.weights_layer_desc(), kTemporary)},
+                {DNNL_ARG_WEIGHTS_ITER, plan_->Tensor(forward.weights_iter_desc(), kTemporary)},
+                {DNNL_ARG_BIAS, b},
+                {DNNL_ARG_DST_LAYER, y},
+                {DNNL_ARG_WORKSPACE, kept}});
+  const Result diff_layer = MadeAs(backward.diff_weights_layer_desc(), of.layer);
+  const Result diff_iter = MadeAs(backward.diff_weights_iter_desc(), of.iter);
+  const TensorId diff_bias = Made(of.bias);
+  // oneDNN adds to the gradients of the weights.
+  for (const TensorId gradient : {diff_layer.written, diff_iter.written, diff_bias}) {
+    const std::size_t bytes = plan_->Description(gradient).get_size();
+    plan_->Loop(kBackward, {gradient},
+                [gradient, bytes](const TensorAddresses& at) { ZeroBytes(at[gradient], bytes); });
+  }
+  Do<Backward>(kBackward, backward,
+               {{DNNL_ARG_SRC_LAYER, x},
+                {DNNL_ARG_WEIGHTS_LAYER, Like(kBackward, layer, backward.weights_layer_desc())},
+                {DNNL_ARG_WEIGHTS_ITER, Like(kBackward, iter, backward.weights_iter_desc())},
+                {DNNL_ARG_BIAS, b},
+                {DNNL_ARG_DST_LAYER, y},
+                {DNNL_ARG_WORKSPACE, kept},
+                {DNNL_ARG_DIFF_DST_LAYER, Given(of.dst)},
+                {DNNL_ARG_DIFF_SRC_LAYER, Gradient(of.src)},
+                {DNNL_ARG_DIFF_WEIGHTS_LAYER, diff_layer.written},
+                {DNNL_ARG_DIFF_WEIGHTS_ITER, diff_iter.written},
+                {DNNL_ARG_DIFF_BIAS, diff_bias}});
+  HandOn(kBackward, diff_layer);
+  HandOn(kBackward, diff_iter);
+}
+
 void Describer::operator()(const RecurrentOp& op) {
   const bool lstm = op.cell == RecurrentCell::kLstm;
   const std::int64_t gates = lstm ? 4 : 3;
@@ -521,58 +583,7 @@ void Describer::operator()(const RecurrentOp& op) {
   const Desc bias({1, sides, biases, op.hidden}, Type::f32, Tag::ldgo);
   const Desc none;
 
-  const auto append = [&](const auto& forward, const auto& backward, auto forward_kind,
-                          auto backward_kind) {
-    using Forward = typename decltype(forward_kind)::type;
-    using Backward = typename decltype(backward_kind)::type;
-    const TensorId x = Given(src);
-    const TensorId layer = Given(layer_plain);
-    const TensorId iter = Given(iter_plain);
-    const TensorId b = Given(bias);
-    if (forward_) {
-      Do<Forward>(kForward, forward,
-                  {{DNNL_ARG_SRC_LAYER, x},
-                   {DNNL_ARG_WEIGHTS_LAYER, Like(kForward, layer, forward.weights_layer_desc())},
-                   {DNNL_ARG_WEIGHTS_ITER, Like(kForward, iter, forward.weights_iter_desc())},
-                   {DNNL_ARG_BIAS, b},
-                   {DNNL_ARG_DST_LAYER, Made(dst)},
-                   {DNNL_ARG_WORKSPACE, Made(forward.workspace_desc())}});
-    }
-    if (!backward_) return;
-    const TensorId y = Given(dst);
-    const TensorId kept = Given(forward.workspace_desc(), TensorFill::kZero);
-    plan_->Prime<Forward>(
-        forward, {{DNNL_ARG_SRC_LAYER, x},
-                  {DNNL_ARG_WEIGHTS_LAYER, plan_->Tensor(forward.weights_layer_desc(), kTemporary)},
-                  {DNNL_ARG_WEIGHTS_ITER, plan_->Tensor(forward.weights_iter_desc(), kTemporary)},
-                  {DNNL_ARG_BIAS, b},
-                  {DNNL_ARG_DST_LAYER, y},
-                  {DNNL_ARG_WORKSPACE, kept}});
-    const Result diff_layer = MadeAs(backward.diff_weights_layer_desc(), layer_plain);
-    const Result diff_iter = MadeAs(backward.diff_weights_iter_desc(), iter_plain);
-    const TensorId diff_bias = Made(bias);
-    // oneDNN adds to the gradients of the weights.
-    for (const TensorId gradient : {diff_layer.written, diff_iter.written, diff_bias}) {
-      const std::size_t bytes = plan_->Description(gradient).get_size();
-      plan_->Loop(kBackward, {gradient},
-                  [gradient, bytes](const TensorAddresses& at) { ZeroBytes(at[gradient], bytes); });
-    }
-    Do<Backward>(kBackward, backward,
-                 {{DNNL_ARG_SRC_LAYER, x},
-                  {DNNL_ARG_WEIGHTS_LAYER, Like(kBackward, layer, backward.weights_layer_desc())},
-                  {DNNL_ARG_WEIGHTS_ITER, Like(kBackward, iter, backward.weights_iter_desc())},
-                  {DNNL_ARG_BIAS, b},
-                  {DNNL_ARG_DST_LAYER, y},
-                  {DNNL_ARG_WORKSPACE, kept},
-                  {DNNL_ARG_DIFF_DST_LAYER, Given(dst)},
-                  {DNNL_ARG_DIFF_SRC_LAYER, Gradient(src)},
-                  {DNNL_ARG_DIFF_WEIGHTS_LAYER, diff_layer.written},
-                  {DNNL_ARG_DIFF_WEIGHTS_ITER, diff_iter.written},
-                  {DNNL_ARG_DIFF_BIAS, diff_bias}});
-    HandOn(kBackward, diff_layer);
-    HandOn(kBackward, diff_iter);
-  };
-
+  const RecurrentDescs descs{src, dst, layer_plain, iter_plain, bias};
   if (lstm) {
     using Forward = dnnl::lstm_forward;
     using Backward = dnnl::lstm_backward;
@@ -600,7 +611,7 @@ void Describer::operator()(const RecurrentOp& op) {
                                              none,
                                              none},
                                             attr_, plan_->engine(), forward);
-    append(forward, backward, std::common_type<Forward>(), std::common_type<Backward>());
+    Recur<Forward, Backward>(descs, forward, backward);
   } else {
     using Forward = dnnl::lbr_gru_forward;
     using Backward = dnnl::lbr_gru_backward;
@@ -611,7 +622,7 @@ void Describer::operator()(const RecurrentOp& op) {
         {prop_kind::backward, direction, src, none, layer_any, iter_any, bias, dst, none, src, none,
          layer_any, iter_any, bias, dst, none},
         attr_, plan_->engine(), forward);
-    append(forward, backward, std::common_type<Forward>(), std::common_type<Backward>());
+    Recur<Forward, Backward>(descs, forward, backward);
   }
 }
 
