@@ -35,11 +35,7 @@ void Load(const std::string& text, Fleet* fleet) { fleet->Import(ParseFleetRecor
 // Four hosts, two of which have a link of their own.
 Cluster ClusterWithLinks() {
   Cluster cluster = SyntheticCluster();
-  for (const char* name : {"a", "b", "c", "d"}) {
-    Host host;
-    host.name = name;
-    cluster.hosts.push_back(host);
-  }
+  AddHosts({"a", "b", "c", "d"}, std::nullopt, &cluster);
   cluster.hosts[1].link.bandwidth = GigabitsPerSecond(1.0);
   cluster.hosts[2].link.bandwidth = GigabitsPerSecond(25.0);
   return cluster;

@@ -253,12 +253,7 @@ TEST(Fleet, TheSmallestBatchIsThatOfAnyJob) {
 // with a calibration of it.
 TEST(Fleet, JobsTeachOfTheLinkOfAHost) {
   Cluster cluster = SyntheticCluster();
-  for (const char* name : {"a", "b", "c"}) {
-    Host host;
-    host.name = name;
-    host.link.bandwidth = GigabitsPerSecond(4.0);
-    cluster.hosts.push_back(host);
-  }
+  AddHosts({"a", "b", "c"}, GigabitsPerSecond(4.0), &cluster);
   Truth truth = PlausibleTruth();
   truth.host_links = {
       {"a", GigabitsPerSecond(4.0)}, {"b", GigabitsPerSecond(1.0)}, {"c", GigabitsPerSecond(4.0)}};

@@ -51,11 +51,7 @@ Cluster Described() {
   cluster.nodes = static_cast<int>(kHosts.size());
   cluster.devices_per_node = 2;
   cluster.link.bandwidth = GigabitsPerSecond(kPort);
-  for (const std::string& name : kHosts) {
-    Host host;
-    host.name = name;
-    cluster.hosts.push_back(host);
-  }
+  AddHosts(kHosts, std::nullopt, &cluster);
   return cluster;
 }
 

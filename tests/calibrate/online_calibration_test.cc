@@ -506,12 +506,7 @@ TEST(OnlineCalibration, PlansThatTheModelCannotTellApartAreOne) {
 
 TEST(OnlineCalibration, NamedHostsHaveTheirOwnLinks) {
   Cluster cluster = SyntheticCluster();
-  for (const char* name : {"a", "b", "c"}) {
-    Host host;
-    host.name = name;
-    host.link.bandwidth = GigabitsPerSecond(10.0);
-    cluster.hosts.push_back(host);
-  }
+  AddHosts({"a", "b", "c"}, GigabitsPerSecond(10.0), &cluster);
   Truth truth = PlausibleTruth();
   truth.host_links = {{"a", GigabitsPerSecond(10.0)},
                       {"b", GigabitsPerSecond(10.0)},

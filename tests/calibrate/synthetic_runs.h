@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -97,6 +98,17 @@ inline Cluster SyntheticCluster() {
   return cluster;
 }
 
+// Hosts of these names, each with that link where it is stated.
+inline void AddHosts(const std::vector<std::string>& names, std::optional<DataRate<>> bandwidth,
+                     Cluster* cluster) {
+  for (const std::string& name : names) {
+    Host host;
+    host.name = name;
+    host.link.bandwidth = bandwidth;
+    cluster->hosts.push_back(host);
+  }
+}
+
 // The cluster as a perfect calibration would leave it: the true values, each with the standard
 // error `log_sd` in ln(value), all independent.
 inline Cluster CalibratedCluster(const Truth& truth, double log_sd = 0.02) {
@@ -123,9 +135,7 @@ inline Cluster CalibratedCluster(const Truth& truth, double log_sd = 0.02) {
   for (const ParameterSpec& spec : kClusterParameterSpecs) add(kClusterScope, spec);
   for (const auto& [host, link] : truth.host_links) {
     add(kHostsScopePrefix + host, kClusterParameterSpecs[kLinkBandwidth]);
-    Host named;
-    named.name = host;
-    cluster.hosts.push_back(named);
+    AddHosts({host}, std::nullopt, &cluster);
   }
   for (const auto& [host, slowdown] : truth.host_slowdowns) {
     add(kHostsScopePrefix + host, kComputeSlowdownSpec);

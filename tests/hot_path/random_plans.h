@@ -7,9 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
-#include <random>
 #include <string>
 #include <variant>
 #include <vector>
@@ -20,36 +18,9 @@
 #include "data/workloads/catalog.h"
 #include "predictor/compiled_plan.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/random.h"
 
 namespace stepcast {
-
-// The same numbers with every standard library.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : engine_(seed) {}
-
-  std::uint64_t Seed() { return engine_(); }
-  double Uniform() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
-  double Between(double low, double high) { return low + (high - low) * Uniform(); }
-  double LogBetween(double low, double high) {
-    return low * std::exp(std::log(high / low) * Uniform());
-  }
-  // Both ends included.
-  int Whole(int low, int high) {
-    return std::min(high, low + static_cast<int>(Uniform() * (1.0 + high - low)));
-  }
-  int LogWhole(int low, int high) {
-    return std::clamp(static_cast<int>(LogBetween(low, high + 1.0)), low, high);
-  }
-  bool Chance(double p) { return Uniform() < p; }
-  template <class T>
-  T Pick(std::initializer_list<T> of) {
-    return of.begin()[Whole(0, static_cast<int>(of.size()) - 1)];
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 // ---- Where plans stand.
 

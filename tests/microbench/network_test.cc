@@ -779,29 +779,37 @@ TEST_F(NetworkProbeTest, StepsFollowFromWhatWasToldBefore) {
   EXPECT_EQ(far, 4 + 2 + 2 + 2 + 2) << "alone, both ways, paced, with another peer, and incast";
 }
 
+// Round trips to an end whose echoes are late where `is_late` says so of their number.
+RoundTrips TripsWithLateEchoes(double seconds, double late_s,
+                               const std::function<bool(int)>& is_late) {
+  const Deadline deadline = Deadline::In(20);
+  const Socket listener = Socket::Listen(LocalAddress("127.0.0.1"));
+  Socket near = Socket::Connect(listener.local(), nullptr, deadline);
+  listener.Wait(POLLIN, deadline);
+  const Socket far = listener.Accept();
+  std::thread echo([&] {
+    char bytes[64];
+    try {
+      for (int i = 0; true; ++i) {
+        far.Read(bytes, deadline);
+        if (is_late(i)) std::this_thread::sleep_for(SecondsToClock(late_s));
+        far.Send(bytes, deadline);
+      }
+    } catch (const NetworkError&) {
+      // The other end has gone.
+    }
+  });
+  const RoundTrips trips = Ping(near, seconds, deadline);
+  near.Close();
+  echo.join();
+  return trips;
+}
+
 // Of echoes some of which are late.
 TEST(NetworkTraffic, RoundTripsAreTheMedianAndATenth) {
   for (const int late_of_three : {1, 2}) {
-    const Deadline deadline = Deadline::In(20);
-    const Socket listener = Socket::Listen(LocalAddress("127.0.0.1"));
-    Socket near = Socket::Connect(listener.local(), nullptr, deadline);
-    listener.Wait(POLLIN, deadline);
-    const Socket far = listener.Accept();
-    std::thread echo([&] {
-      char bytes[64];
-      try {
-        for (int i = 0; true; ++i) {
-          far.Read(bytes, deadline);
-          if (i % 3 < late_of_three) std::this_thread::sleep_for(SecondsToClock(0.03));
-          far.Send(bytes, deadline);
-        }
-      } catch (const NetworkError&) {
-        // The other end has gone.
-      }
-    });
-    const RoundTrips trips = Ping(near, 0.9, deadline);
-    near.Close();
-    echo.join();
+    const RoundTrips trips =
+        TripsWithLateEchoes(0.9, 0.03, [&](int i) { return i % 3 < late_of_three; });
     EXPECT_LT(trips.p10_s, 0.03);
     if (late_of_three == 1) {
       EXPECT_LT(trips.median_s, 0.03);
@@ -813,27 +821,7 @@ TEST(NetworkTraffic, RoundTripsAreTheMedianAndATenth) {
 
 // One quick answer among many late ones is the least of all, and no tenth of them.
 TEST(NetworkTraffic, ATenthIsNotTheLeast) {
-  const Deadline deadline = Deadline::In(20);
-  const Socket listener = Socket::Listen(LocalAddress("127.0.0.1"));
-  Socket near = Socket::Connect(listener.local(), nullptr, deadline);
-  listener.Wait(POLLIN, deadline);
-  const Socket far = listener.Accept();
-  std::thread echo([&] {
-    char bytes[64];
-    try {
-      for (int i = 0; true; ++i) {
-        far.Read(bytes, deadline);
-        if (i != 5) std::this_thread::sleep_for(SecondsToClock(0.02));
-        far.Send(bytes, deadline);
-      }
-    } catch (const NetworkError&) {
-      // The other end has gone.
-    }
-  });
-  const RoundTrips trips = Ping(near, 0.6, deadline);
-  near.Close();
-  echo.join();
-  EXPECT_GE(trips.p10_s, 0.02);
+  EXPECT_GE(TripsWithLateEchoes(0.6, 0.02, [](int i) { return i != 5; }).p10_s, 0.02);
 }
 
 // ---- Findings.

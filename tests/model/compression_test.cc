@@ -22,6 +22,7 @@
 #include "model/memory/memory.h"
 #include "model/step/answer.h"
 #include "model/step/step.h"
+#include "tests/model/step_derivatives.h"
 #include "tests/model/support.h"
 
 namespace stepcast {
@@ -199,23 +200,7 @@ RC_GTEST_PROP(CompressionProperty, HasItsDerivatives, ()) {
   const Plan plan =
       PlanOn(Placement(static_cast<std::size_t>(*Whole(2, 20)), *Whole(1, 4)), AnyCompression());
   const StepFacts facts = FactsOf(plan);
-  PlanParameters at{PriorCluster(), PriorWorkload()};
-  at.cluster.si[kLinkBandwidth] = *LogUniform(1e6, 1e11);
-  const PlanAnswer answer = PlanModel(facts).Answer(at, Derivatives::kAll);
-  RC_ASSERT(
-      Near(answer.log_step, std::log(EvaluateStep(facts, at.cluster, at.workload).total().si())));
-  for (const ClusterParameter parameter : {kLinkBandwidth, kHostBandwidth, kLinkLatency}) {
-    const auto moved = [&](double by) {
-      ClusterParameters<double> cluster = at.cluster;
-      cluster.si[parameter] *= std::exp(by);
-      return std::log(EvaluateStep(facts, cluster, at.workload).total().si());
-    };
-    constexpr double kBy = 1e-6;
-    const double slope = answer.log_step_gradient[parameter];
-    const double up = (moved(kBy) - answer.log_step) / kBy;
-    const double down = (answer.log_step - moved(-kBy)) / kBy;
-    RC_ASSERT(std::min(up, down) - 1e-4 <= slope && slope <= std::max(up, down) + 1e-4);
-  }
+  RequireStepDerivatives(facts, {kLinkBandwidth, kHostBandwidth, kLinkLatency});
 }
 
 // ---- Where it pays.

@@ -16,6 +16,7 @@
 #include "model/step/answer.h"
 #include "model/step/step.h"
 #include "tests/model/message_level.h"
+#include "tests/model/step_derivatives.h"
 #include "tests/model/support.h"
 
 namespace stepcast {
@@ -370,25 +371,8 @@ RC_GTEST_PROP(ShardedStepProperty, HasItsDerivatives, ()) {
   plan.accumulation_steps = *Whole(1, 5);
   if (plan.shard == Shard::kNone) plan.local_steps = *Whole(2, 50);
   const StepFacts facts = FactsOf(plan);
-  PlanParameters at{PriorCluster(), PriorWorkload()};
-  at.cluster.si[kLinkBandwidth] = *LogUniform(1e6, 1e11);
-  const PlanAnswer answer = PlanModel(facts).Answer(at, Derivatives::kAll);
-  RC_ASSERT(
-      Near(answer.log_step, std::log(EvaluateStep(facts, at.cluster, at.workload).total().si())));
-  for (const ClusterParameter parameter :
-       {kLinkBandwidth, kHostBandwidth, kLinkLatency, kOverlapShare, kOverlapContention}) {
-    const auto moved = [&](double by) {
-      ClusterParameters<double> cluster = at.cluster;
-      cluster.si[parameter] *= std::exp(by);
-      return std::log(EvaluateStep(facts, cluster, at.workload).total().si());
-    };
-    constexpr double kBy = 1e-6;
-    const double slope = answer.log_step_gradient[parameter];
-    const double up = (moved(kBy) - answer.log_step) / kBy;
-    const double down = (answer.log_step - moved(-kBy)) / kBy;
-    // A corner has two slopes.
-    RC_ASSERT(std::min(up, down) - 1e-4 <= slope && slope <= std::max(up, down) + 1e-4);
-  }
+  RequireStepDerivatives(
+      facts, {kLinkBandwidth, kHostBandwidth, kLinkLatency, kOverlapShare, kOverlapContention});
 }
 
 // ---- Shared out within nodes.

@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -20,38 +18,14 @@
 #include "model/compute/profiled_compute.h"
 #include "predictor/compiled_plan.h"
 #include "predictor/predictor.h"
+#include "tests/support/random.h"
 
 namespace stepcast {
 
-// The distributions are written out here, because those of the standard library may differ.
-class Draw {
+// Seeds that follow each other draw nothing alike.
+class Draw : public Random {
  public:
-  explicit Draw(std::uint64_t seed) : engine_(seed * 0x9e3779b97f4a7c15U + 0x1234567U) {}
-
-  double Uniform() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
-  double Between(double low, double high) { return low + (high - low) * Uniform(); }
-  double LogBetween(double low, double high) {
-    return low * std::exp(std::log(high / low) * Uniform());
-  }
-  // Both ends are included.
-  int Whole(int low, int high) {
-    return std::min(high, low + static_cast<int>(Uniform() * (1.0 + high - low)));
-  }
-  int LogWhole(int low, int high) {
-    return std::clamp(static_cast<int>(LogBetween(low, high + 1.0)), low, high);
-  }
-  bool Chance(double p) { return Uniform() < p; }
-  template <class Container>
-  const auto& From(const Container& of) {
-    return *(std::begin(of) + Whole(0, static_cast<int>(std::size(of)) - 1));
-  }
-  template <class T>
-  T Pick(std::initializer_list<T> of) {
-    return From(of);
-  }
-
- private:
-  std::mt19937_64 engine_;
+  explicit Draw(std::uint64_t seed) : Random(seed * 0x9e3779b97f4a7c15U + 0x1234567U) {}
 };
 
 // What the repository ships, read once.
