@@ -881,9 +881,22 @@ Truth PlainTruth() {
   return truth;
 }
 
+constexpr int kFar = 20'000;  // as far as is searched
+
+// How many comparisons it is: none where the closed form lies beyond what is searched.
+int MeetsSearch(const std::string& what, const ClosedForm<double>& closed,
+                const std::optional<int>& searched, int devices) {
+  std::cout << what << " " << (closed->exists() ? closed->value() : -1) << " searched "
+            << searched.value_or(-1) << '\n';
+  if (!closed->exists() || closed->value() > kFar) return 0;
+  EXPECT_TRUE(searched.has_value()) << what;
+  // Whole nodes, what one step up to another node costs, and buckets that are not equal.
+  EXPECT_NEAR(closed->value(), searched.value_or(0), 0.15 * closed->value() + devices) << what;
+  return 1;
+}
+
 TEST(ClosedForms, MeetTheSearchWhereNothingIsLeftOut) {
   const Predictor predictor = MakePredictor(PlainTruth());
-  constexpr int kFar = 20'000;
   struct {
     Strategy strategy;
     double rtt_ms;
@@ -904,18 +917,12 @@ TEST(ClosedForms, MeetTheSearchWhereNothingIsLeftOut) {
         plan.link.rtt = Milliseconds(c.rtt_ms);
         const ScalingLimits limits = FindScalingLimits(
             predictor, plan, devices, {.most_workers = kFar, .strong_global_batch = 1'000'000});
+        const std::string where =
+            fmt::format("{} {} ms, {} Gbit/s, {} a node, {}", StrategyName(c.strategy), c.rtt_ms,
+                        c.bandwidth_gbit, devices, kOverlapNames[static_cast<int>(overlap)]);
         const auto compare = [&](const char* what, const ClosedForm<double>& closed,
                                  const std::optional<int>& searched) {
-          std::cout << StrategyName(c.strategy) << " " << c.rtt_ms << " ms, " << c.bandwidth_gbit
-                    << " Gbit/s, " << devices << " a node, "
-                    << kOverlapNames[static_cast<int>(overlap)] << ": " << what << " "
-                    << (closed->exists() ? closed->value() : -1) << " searched "
-                    << searched.value_or(-1) << '\n';
-          if (!closed->exists() || closed->value() > kFar) return;
-          ASSERT_TRUE(searched.has_value());
-          // Whole nodes, what one step up to another node costs, and buckets that are not equal.
-          EXPECT_NEAR(closed->value(), *searched, 0.15 * closed->value() + devices) << what;
-          ++compared;
+          compared += MeetsSearch(where + ": " + what, closed, searched, devices);
         };
         compare("crossing", limits.closed.crossing, limits.crossing);
         compare("half efficiency", limits.closed.half_efficiency, limits.half_efficiency);
@@ -943,7 +950,6 @@ TEST(ClosedForms, MeetTheSearchWhereNothingIsLeftOut) {
 // Rings between nodes that set the pace end the scaling of a model that is shared out within nodes.
 TEST(ClosedForms, MeetTheSearchOfNodesThatShareTheModelOut) {
   const Predictor predictor = MakePredictor(PlainTruth());
-  constexpr int kFar = 20'000;
   int compared = 0;
   for (const int devices : {1, 4}) {
     for (const Overlap overlap : {Overlap::kNone, Overlap::kBuckets}) {
@@ -955,16 +961,11 @@ TEST(ClosedForms, MeetTheSearchOfNodesThatShareTheModelOut) {
         plan.link.rtt = Milliseconds(0.5);
         const ScalingLimits limits =
             FindScalingLimits(predictor, plan, devices, {.most_workers = kFar});
+        const std::string where = fmt::format("{} a node, {} Gbit/s, {}", devices, gbit,
+                                              kOverlapNames[static_cast<int>(overlap)]);
         const auto compare = [&](const char* what, const ClosedForm<double>& closed,
                                  const std::optional<int>& searched) {
-          std::cout << devices << " a node, " << gbit << " Gbit/s, "
-                    << kOverlapNames[static_cast<int>(overlap)] << ": " << what << " "
-                    << (closed->exists() ? closed->value() : -1) << " searched "
-                    << searched.value_or(-1) << '\n';
-          if (!closed->exists() || closed->value() > kFar) return;
-          ASSERT_TRUE(searched.has_value());
-          EXPECT_NEAR(closed->value(), *searched, 0.15 * closed->value() + devices) << what;
-          ++compared;
+          compared += MeetsSearch(where + ": " + what, closed, searched, devices);
         };
         compare("crossing", limits.closed.crossing, limits.crossing);
         compare("half efficiency", limits.closed.half_efficiency, limits.half_efficiency);
