@@ -42,9 +42,9 @@ HostGroups GroupByLayouts(const std::vector<Run>& runs,
 // Blocks: the cluster's parameters first; then the link of each group of hosts; then the efficiency
 // of each device; then, for each workload on a device, its curve; and last the compute of the hosts
 // that differ from the others in it. Hosts that no run tells apart share one link, because nothing
-// could tell their two rates apart either. A workload's time for a sample is believed to be what the
-// data sheet says at the efficiency of its device, and what no batch changes to be a share of what
-// the samples of its smallest batch take.
+// could tell their two rates apart either. A workload's time for a sample is believed to be what
+// the data sheet says at the efficiency of its device, and what no batch changes to be a share of
+// what the samples of its smallest batch take.
 class ParameterLayout {
  public:
   // `workloads` by name and `devices` by the name in the runs. Throws InputError for a statement

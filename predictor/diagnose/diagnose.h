@@ -37,7 +37,8 @@
 // whole plan uses; times of one worker, or of one node of several, are of a good one.
 //
 // Where nothing else tells how long the job computes, what is believed of it is centred on the step
-// of the smallest part of it that was measured: what a cause explains of that alone speaks for none.
+// of the smallest part of it that was measured: what a cause explains of that alone speaks for
+// none.
 //
 // Each hypothesis is a single cause: two at once show as one that leaves a rest, which is said.
 //
@@ -45,13 +46,13 @@
 // the mutual information between cause and result, with the forecasts of every hypothesis at every
 // x, weighted by what is known so far.
 //
-// Note that probabilities sum to one; that no cause is likelier for being listed twice; that a
+// Note that probabilities sum to one; that no cause is likelier for having more forms; that a
 // measurement that every hypothesis forecasts alike changes none of them; that a step as the model
-// expects it speaks for nothing; that a cause that is named adds a tenth to a step, and at least half
-// of what it is longer by than expected; that one longer than its interval has nothing wrong with it
-// only where that is likelier than all causes together, or none is such a cause; that in one no
-// longer than expected a cause is named only where it is likelier than all else: what was measured
-// of its parts has its share of what is wrong.
+// expects it speaks for nothing; that a cause that is named adds a tenth to a step, and at least
+// half of what it is longer by than expected; that one longer than its interval has nothing wrong
+// with it only where that is likelier than all causes together, or none is such a cause; that in
+// one no longer than expected a cause is named only where it is likelier than all else: what was
+// measured of its parts has its share of what is wrong.
 //
 // What was measured can contradict itself, by a slip in what was typed in: then no cause meets all
 // of it, and the likeliest is only the one that gives way most easily. A figure is at odds where

@@ -33,8 +33,8 @@ constexpr double kHealthyLogSd = 0.6;
 // that meet in the host's memory to slots of 16 lanes (those of the prior, 1.3 to 11 GB/s).
 constexpr double kHealthyDeviceLinkLogSd = 0.7;
 
-// Of ln(compute of a step / the step), where nothing but one measured step tells: what else is in it
-// nobody knows.
+// Of ln(compute of a step / the step), where nothing but one measured step tells: what else is in
+// it nobody knows.
 constexpr double kReferenceLogSd = 1.0;
 
 // Loaders work ahead: what the slower of the two pipelines leaves of the knee between them.

@@ -81,13 +81,6 @@ double Efficiency(const Predictor& predictor, const Plan& plan, const Prediction
   return prediction.throughput / RatesAlone(predictor, plan, OneWorkerOf(plan)).Of(plan);
 }
 
-// The hosts of so many nodes, where there is no choice of them and all have names.
-std::vector<std::string> NamedHosts(const Cluster& cluster, int nodes) {
-  std::vector<std::string> hosts = HostsOfAllNodes(cluster, nodes);
-  if (std::find(hosts.begin(), hosts.end(), "") != hosts.end()) hosts.clear();
-  return hosts;
-}
-
 // Calls visit(candidate, goes_together) for each plan to consider, and for those whose compression
 // or shares do not go with the rest.
 template <class Visit>

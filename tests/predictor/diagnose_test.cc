@@ -404,8 +404,8 @@ TEST(Diagnose, ALongRoundTripIsAsLikelyAsACapOfFlows) {
   EXPECT_LT(probability(Cause::kNothing), 0.05);
 }
 
-// A device alone may show what is wrong with all: then it is named, though the whole takes no longer
-// than its parts let expect.
+// A device alone may show what is wrong with all: then it is named, though the whole takes no
+// longer than its parts let expect.
 TEST(Diagnose, NamesWhatPartsOfTheJobShow) {
   const Predictor predictor(Cluster(), *FindWorkload("resnet50"), T4(), "t4");
   Complaint complaint;
@@ -434,8 +434,8 @@ TEST(Diagnose, NamesWhatPartsOfTheJobShow) {
   EXPECT_EQ(Diagnose(predictor, complaint).causes.front().cause, Cause::kNothing);
 }
 
-// The step of one worker is all that is known of the compute of a network known by its size: a cause
-// is not likelier for explaining that.
+// The step of one worker is all that is known of the compute of a network known by its size: a
+// cause is not likelier for explaining that.
 TEST(Diagnose, TheTimeOfAnUnknownNetworkIsWhatItIs) {
   Workload workload;
   workload.name = "network";
