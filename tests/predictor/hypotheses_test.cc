@@ -398,8 +398,8 @@ constexpr DiagnosisOptions kBlind{1e4, true};
 
 TEST(Weighing, EachCauseIsAsLikelyAsItIsReportedHoweverManyFormsItHas) {
   const Predictor predictor = PredictorOf(TheTruth());
-  // Of 22 public reports eleven were of links or flows, five of input, four of the exchange within a
-  // host, one of a host and one of a batch; and five more of each.
+  // Of 22 public reports eleven were of links or flows, five of input, four of the exchange within
+  // a host, one of a host and one of a batch; and five more of each.
   const std::map<Cause, double> reports = {
       {Cause::kLink, 10.5}, {Cause::kFlow, 10.5},   {Cause::kLatency, 5}, {Cause::kLoss, 5},
       {Cause::kHost, 6},    {Cause::kOverlap, 5},   {Cause::kBatch, 6},   {Cause::kInput, 10},
