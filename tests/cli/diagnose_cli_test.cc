@@ -267,9 +267,9 @@ Words OptionsOf(const std::string& text) {
   return words;
 }
 
-// Steps that people reported, with what turned out to be wrong, or what bounds it by arithmetic: the
-// causes that are right, and within a factor of 1.5 the size of the first one, its step, what that
-// takes beside compute, or the step that was expected. They were typed in, and judged, before
+// Steps that people reported, with what turned out to be wrong, or what bounds it by arithmetic:
+// the causes that are right, and within a factor of 1.5 the size of the first one, its step, what
+// that takes beside compute, or the step that was expected. They were typed in, and judged, before
 // anybody had run them: 20 causes and 18 sizes were right then.
 TEST(DiagnoseCli, SolvesReportedSteps) {
   int right = 0;
