@@ -9,6 +9,7 @@
 
 #include "data/io/csv.h"
 #include "data/record/run.h"
+#include "data/record/workload.h"
 
 namespace stepcast {
 
