@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -332,7 +334,8 @@ struct Fleet::State {
     return of.report ? &*of.report : nullptr;
   }
 
-  // Brings `lessons` up to what the jobs have learnt.
+  // Brings `lessons` up to what the jobs have learnt. Of several that ask at once the first does it,
+  // and the others find nothing left to do.
   void Gather() const;
 
   std::map<std::string, Running>::iterator Find(const std::string& job) {
@@ -372,6 +375,7 @@ struct Fleet::State {
   // Of workloads of which rows have told, by scope; none where jobs have learnt since. All follows
   // from the above.
   mutable std::map<std::string, ClusterLesson> lessons;
+  std::unique_ptr<std::mutex> gathering = std::make_unique<std::mutex>();
 };
 
 Taught Fleet::State::TaughtOf(const Workload& workload, const std::optional<Device>& facts,
@@ -400,6 +404,7 @@ Cluster Fleet::State::StartOf(const Taught& own) const {
 }
 
 void Fleet::State::Gather() const {
+  const std::lock_guard lock(*gathering);
   for (const auto& [name, job] : running) Tell(job);
   std::map<std::string, std::optional<Report>> reports;
   for (const auto& [name, job] : running) {

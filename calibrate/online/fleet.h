@@ -28,8 +28,8 @@
 //   W        (0.05)^2
 //
 // Note that a job learns from the others when it is added, and goes on by its own rows: they tell
-// it more. Of one that has drifted the rows since then count. Not to be used by two threads at
-// once, nor while another observes one of its jobs.
+// it more. Of one that has drifted the rows since then count. Threads may call const functions at
+// once, where no other changes the fleet or observes one of its jobs meanwhile.
 //
 // Sources: Gelman et al., Bayesian Data Analysis, chapter 5 (hierarchical models); T is what serves
 // best on the jobs of two public clusters (docs/explanation/online.md).

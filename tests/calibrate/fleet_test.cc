@@ -10,6 +10,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "data/io/machines.h"
@@ -349,19 +350,20 @@ TEST(Fleet, WorkloadsThatFoundDifferentClustersTeachNoneOfThemFirmly) {
   EXPECT_GT(after(slow), 1.5 * after(PlausibleTruth()));
 }
 
+Workload NumberedNetwork(int number) {
+  Workload workload = *FindWorkload("resnet50");
+  workload.name = "network_" + std::to_string(number);
+  return workload;
+}
+
 // What many workloads have taught, each in its turn, is what a fleet finds that has never been
 // asked before.
 TEST(Fleet, WhatIsKeptOfManyWorkloadsIsWhatTheyTeach) {
   constexpr int kWorkloads = 100;
-  const auto network = [](int i) {
-    Workload workload = *FindWorkload("resnet50");
-    workload.name = "network_" + std::to_string(i);
-    return workload;
-  };
   Fleet fleet(SyntheticCluster());
   std::vector<std::string> before(3);
   for (int i = 0; i < kWorkloads; ++i) {
-    const Workload workload = network(i);
+    const Workload workload = NumberedNetwork(i);
     const auto job = fleet.Add(workload.name, workload, T4());
     ObserveAll(SomeRows("resnet50", 2 + i % 5, 1 + i), job.get());
     if (i % 3 == 0) fleet.End(workload.name);
@@ -370,17 +372,44 @@ TEST(Fleet, WhatIsKeptOfManyWorkloadsIsWhatTheyTeach) {
     // One that has told already learns more, and a second job of a workload begins.
     ObserveAll(SomeRows("resnet50", 3, 1000 + i), fleet.Job("network_2").get());
     const std::string again = "again " + std::to_string(i);
-    ObserveAll(SomeRows("resnet50", 3, 2000 + i), fleet.Add(again, network(5), T4()).get());
+    ObserveAll(SomeRows("resnet50", 3, 2000 + i), fleet.Add(again, NumberedNetwork(5), T4()).get());
     Fleet anew(SyntheticCluster());
     anew.Import(fleet.Export());
     const int asked[] = {0, 2, kWorkloads};  // over, running, and not known
     for (std::size_t k = 0; k < std::size(asked); ++k) {
-      const std::string start = FormatCluster(fleet.ClusterFor(network(asked[k]), T4()));
-      EXPECT_EQ(start, FormatCluster(anew.ClusterFor(network(asked[k]), T4()))) << i << " " << k;
+      const std::string start = FormatCluster(fleet.ClusterFor(NumberedNetwork(asked[k]), T4()));
+      EXPECT_EQ(start, FormatCluster(anew.ClusterFor(NumberedNetwork(asked[k]), T4())))
+          << i << " " << k;
       EXPECT_NE(start, before[k]) << i << " " << k;
       before[k] = start;
     }
   }
+}
+
+// Of threads that ask a fleet which nobody has asked before, one works out what jobs teach, and all
+// have the same answer.
+TEST(Fleet, ThreadsMayAskAtOnce) {
+  constexpr int kWorkloads = 20;
+  constexpr std::size_t kThreads = 8;
+  Fleet fleet(SyntheticCluster());
+  for (int i = 0; i < kWorkloads; ++i) {
+    const Workload workload = NumberedNetwork(i);
+    const auto job = fleet.Add(workload.name, workload, T4());
+    ObserveAll(SomeRows("resnet50", 3, 1 + i), job.get());
+    if (i % 2 == 0) fleet.End(workload.name);
+  }
+  Fleet anew(SyntheticCluster());
+  anew.Import(fleet.Export());
+  const auto start_of = [](const Fleet& asked) {
+    return FormatCluster(asked.ClusterFor(NumberedNetwork(kWorkloads), T4()));
+  };
+  std::vector<std::string> starts(kThreads);
+  std::vector<std::thread> threads;
+  for (std::string& start : starts) {
+    threads.emplace_back([&] { start = start_of(anew); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(starts, std::vector<std::string>(kThreads, start_of(fleet)));
 }
 
 // A job that goes on from another record teaches what that one has learnt, though its rows are as
