@@ -205,7 +205,7 @@ bool WidenWhereChanged(const Eigen::MatrixXd& change, Lesson* one, Lesson* other
   return true;
 }
 
-// The reverse: all that was entered.
+// Takes all out that was entered.
 Lesson TakeOut(OnlineState* state) {
   Lesson lesson = LessonOf(*state, false);
   state->folded.setZero();
@@ -213,7 +213,7 @@ Lesson TakeOut(OnlineState* state) {
   return lesson;
 }
 
-// Enters it beside others.
+// Enters a lesson beside those that were entered before.
 void EnterBeside(Lesson lesson, OnlineState* state) {
   state->Rebuild();
   Lesson others = LessonOf(*state, false);
@@ -334,8 +334,8 @@ struct Fleet::State {
     return of.report ? &*of.report : nullptr;
   }
 
-  // Brings `lessons` up to what the jobs have learnt. Of several that ask at once the first does it,
-  // and the others find nothing left to do.
+  // Brings `lessons` up to what the jobs have learnt. Of several that ask at once the first does
+  // it, and the others find nothing left to do.
   void Gather() const;
 
   std::map<std::string, Running>::iterator Find(const std::string& job) {

@@ -35,7 +35,7 @@ struct Device {
   std::optional<double> process_nm;      // of the chip, as its foundry names it
 };
 
-// The data sheet of a device that runs name, where there is one.
+// The data sheet of the device that is called so in runs, where there is one.
 inline std::optional<Device> DataSheetOf(const std::map<std::string, Device>& devices,
                                          const std::string& name) {
   const auto known = devices.find(name);

@@ -58,7 +58,7 @@ std::string JoinNames(std::span<const char* const> names);
 // 1,190 more".
 std::string JoinNames(std::span<const std::string> names);
 
-// The parts of "a,b,c", as they stand: a text without a comma is one, if it is empty, too.
+// The parts of "a,b,c", as they stand. A text without a comma is one part, an empty text too.
 std::vector<std::string> SplitList(std::string_view text);
 
 // `text` as the name of something. Throws InputError where it is empty or longer than kLongestName.

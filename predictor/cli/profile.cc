@@ -8,7 +8,6 @@
 #include "data/io/compute_profile_file.h"
 #include "data/plan/limits.h"
 #include "data/record/point_samples.h"
-#include "data/values/numbers.h"
 #include "data/values/training_facts.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/profile_option.h"
@@ -251,9 +250,7 @@ int RunProfile(const std::vector<std::string>& arguments) {
   ReadTrainingOptions(args, std::nullopt, &workload);
   const ProfiledCompute compute(profile, workload);
   const int batch =
-      args.Has("local-batch")
-          ? ParseInteger(args.Text("local-batch"), OptionPlace("local-batch"), 1, kMostBatch)
-          : static_cast<int>(compute.batches().back());
+      ReadInteger(args, "local-batch", 1, kMostBatch, static_cast<int>(compute.batches().back()));
   const ProfiledSum sum = compute.Sum(batch);
   if (args.Has("json")) {
     PrintJson(SumJson(compute, sum, workload, batch));

@@ -20,7 +20,7 @@ namespace {
 // NCCL_SOCKET_NTHREADS, at most 64); eight saturate what links of today carry.
 constexpr int kMoreConnections = 8;
 constexpr int kIntervals[] = {2, 8};
-constexpr int kLess = 4;  // the batch of a device alone
+constexpr int kLess = 4;  // the batch of a device alone over the smaller one that is asked for
 constexpr int kMeasuredAccumulation = 4;
 constexpr double kPacketsCounted = 1e5;  // of one iperf3 run of some seconds
 
@@ -36,9 +36,8 @@ std::string RepairText(const Hypothesis& hypothesis, const Forecaster& model) {
           kMoreConnections);
     case Cause::kDeviceLink:
       return fmt::format(
-          "devices that exchange at {} (nvidia-smi topo -m: peer access, NVLink, slots of 16 "
-          "lanes, "
-          "ACS off; NCCL rather than Gloo)",
+          "devices that exchange at {} (nvidia-smi topo -m: peer access, NVLink, "
+          "slots of 16 lanes, ACS off; NCCL rather than Gloo)",
           DeviceRateText(model.DeviceRate()));
     case Cause::kLatency:
       return "a path without the long round trip (same rack, no tunnel, no overlay)";

@@ -580,7 +580,7 @@ class Doctor {
     const auto rate = [](const Plan& plan, Duration<> step) { return CountedSamples(plan) / step; };
     const SampleRate<> now = rate(complaint_.plan, step_of(complaint_.plan, first_->hypothesis));
     for (const RemedyIdea& idea : RemediesFor(first_->hypothesis, predictor_, model_)) {
-      if (predictor_.Memory(idea.plan).verdict == MemoryVerdict::kOutOfMemory) continue;
+      if (!predictor_.Memory(idea.plan).may_fit()) continue;
       Remedy remedy;
       remedy.text = idea.text;
       remedy.plan = idea.plan;

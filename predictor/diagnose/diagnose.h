@@ -32,9 +32,9 @@
 // A range is as wide as what people have reported, so that a cause that has to be just so bad loses
 // by it. What links, flows and devices of one host carry where nobody states or has learnt it is
 // taken as in the belief, but within what healthy ones differ by: what is slow is slow against
-// something. Where nobody
-// knows the links' rate, flows are not told from them. A slow host is one of those that only the
-// whole plan uses; times of one worker, or of one node of several, are of a good one.
+// something. Where nobody knows the links' rate, flows are not told from them. A slow host is one
+// of those that only the whole plan uses; times of one worker, or of one node of several, are of a
+// good one.
 //
 // Where nothing else tells how long the job computes, what is believed of it is centred on the step
 // of the smallest part of it that was measured: what a cause explains of that alone speaks for

@@ -16,7 +16,7 @@ struct Payoff {
   std::optional<int> accumulation_steps;  // the fewest micro-steps from which on it pays
 };
 inline constexpr DataRate<> kFastestPayoff = GigabitsPerSecond(1e4);
-
+// The slowest that searches of a line rate try.
 inline constexpr DataRate<> kSlowestPayoff = MegabitsPerSecond(0.001);
 
 // The plan on links of that rate. Servers have the workers' links unless the plan states theirs,

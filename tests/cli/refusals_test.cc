@@ -429,7 +429,6 @@ TEST(Refusals, OfAMillionColumns) {
   EXPECT_LT(result.processor_s, 1);
 }
 
-// Output that is lost is told, whatever the command and however much it prints.
 // What is written over what was measured, by the same name or another.
 TEST(Refusals, OfAFileThatIsReadToo) {
   const TempFolder folder;
@@ -474,6 +473,7 @@ TEST(Refusals, OfAFileThatIsReadToo) {
   EXPECT_NE(FileContent(page).find("<html"), std::string::npos);
 }
 
+// Output that is lost is told, whatever the command and however much it prints.
 TEST(Refusals, OfAFullDisk) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
   const TempFolder folder;

@@ -183,7 +183,7 @@ Score Try(Cause cause, int jobs, std::mt19937* random) {
 TEST(Diagnose, FindsPlantedCauses) {
   std::mt19937 random(1);
   Score all;
-  constexpr int kEach = 23;  // of nine causes, 207 jobs
+  constexpr int kEach = 23;  // of ten causes, 230 jobs
   for (int cause = 1; cause < kCauseCount; ++cause) {
     const Score score = Try(static_cast<Cause>(cause), kEach, &random);
     std::cout << kCauseNames[cause] << ":";
@@ -385,8 +385,9 @@ TEST(Diagnose, WhatParametersCanExplainIsExplained) {
 }
 
 // What eight connections carry, and a step that takes one, a long round trip explains as well as a
-// cap of flows does. That is known only where the search for the likeliest parameters of each degree
-// does not begin where those of the degree before were left; flows are reported twice as often.
+// cap of flows does. That is known only where the search for the likeliest parameters of each
+// degree does not begin where those of the degree before were left; flows are reported twice as
+// often.
 TEST(Diagnose, ALongRoundTripHasItsChanceBesideACapOfFlows) {
   const Predictor predictor(Cluster(), *FindWorkload("resnet50"), T4(), "t4");
   Complaint complaint;
