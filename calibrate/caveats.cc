@@ -234,16 +234,12 @@ std::vector<std::string> PlansExtent::Beyond(const Cluster& cluster) const {
   return sentences;
 }
 
-bool DescribesRuns(const CalibrationOutcome& outcome) {
-  return outcome.IsUsable() && outcome.mape <= kUselessMape;
-}
-
 std::vector<std::string> Caveats(const CalibrationProblem& problem,
                                  const CalibrationOutcome& outcome) {
   std::vector<std::string> caveats;
   if (!outcome.IsUsable()) return caveats;
   const Calibration& calibration = *outcome.cluster.calibration;
-  if (!DescribesRuns(outcome)) {
+  if (outcome.mape > kUselessMape) {
     caveats.push_back("the model does not describe these runs: it is " +
                       NumberText(100 * outcome.mape) +
                       " % off on average; look for a wrong unit, strategy, link or workload");

@@ -19,10 +19,6 @@ struct PlansExtent {
   std::vector<std::string> Beyond(const Cluster& cluster) const;
 };
 
-// Whether a usable fit meets its runs at all. Where it does not, as where all times are of another
-// unit, forecasts by it are worth nothing.
-bool DescribesRuns(const CalibrationOutcome& outcome);
-
 // A sentence each, without its full stop, the gravest first: the model does not describe the runs;
 // times as of another unit; rows that repeat others; hosts, nodes, devices that the cluster file
 // does not have; a parameter at the edge of its range; nothing decided by the runs; one batch only;

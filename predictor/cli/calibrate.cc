@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "calibrate/caveats.h"
 #include "calibrate/drift.h"
 #include "calibrate/host_findings.h"
 #include "data/io/machines.h"
@@ -172,8 +171,7 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
         "workloads, a device's speed by the workloads on it, compute by the runs of one\n"
         "workload; hosts named in the runs get links of their own. F is the cluster file with\n"
         "values, covariance and where they come from; give it to the other commands as\n"
-        "--cluster. Rows that the model does not meet are named with what they behave like; exit\n"
-        "code 1 if it meets none, as where all times are in another unit.\n"
+        "--cluster. Rows that the model does not meet are named with what they behave like.\n"
         "--check fits nothing: exit code 1 if new runs say that a parameter has changed, or\n"
         "if they are too few to tell.\n\n"
         "--fresh goes the whole way on a new cluster, by the commands that it names as it goes:\n"
@@ -234,7 +232,7 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
   } else {
     Print(outcome.message + "\n");
   }
-  return DescribesRuns(outcome) ? kDone : kAnswerIsNo;
+  return outcome.IsUsable() ? kDone : kAnswerIsNo;
 }
 
 }  // namespace stepcast::cli

@@ -235,12 +235,6 @@ Json PartsJson(const StepTime<double>& parts) {
           {"input_wait_s", parts.input_wait.in(kSeconds)}};
 }
 
-// Whether the step of the first cause says something of this job: not where none meets what was
-// measured, nor where all are far longer than that.
-bool MeetsTheJob(const Diagnosis& d) {
-  return d.at_odds.empty() && (d.is_explained() || !d.is_short());
-}
-
 Json DiagnosisJson(const Diagnosis& d, const Plan& plan, const Target& target) {
   Json json;
   json["workload"] = target.workload.name;
@@ -274,7 +268,7 @@ Json DiagnosisJson(const Diagnosis& d, const Plan& plan, const Target& target) {
     json["causes"].push_back(std::move(one));
   }
   json["remedies"] = Json::array();
-  for (const Remedy& remedy : MeetsTheJob(d) ? d.remedies : std::vector<Remedy>()) {
+  for (const Remedy& remedy : d.remedies) {
     json["remedies"].push_back(
         {{"text", remedy.text},
          {"repairs", remedy.repairs},
@@ -351,11 +345,10 @@ void PrintDiagnosis(const Diagnosis& d, const Plan& plan, const Target& target) 
       d.is_explained()) {
     out += Line("", d.binding.sentence);
   }
-  const bool is_met = MeetsTheJob(d);
-  if (is_met) {
+  if (d.is_met()) {
     out += heading("Where the time goes") + PartsText(first.step, first.parts, style);
   }
-  out += heading(is_met ? "What may be wrong" : "What comes nearest");
+  out += heading(d.is_met() ? "What may be wrong" : "What comes nearest");
   Table causes({"probability", LeftColumn("cause"), "step", LeftColumn("")});
   std::vector<ExplainedBy> sorted = d.causes;
   std::stable_sort(sorted.begin(), sorted.end(), [](const ExplainedBy& a, const ExplainedBy& b) {
@@ -368,7 +361,7 @@ void PrintDiagnosis(const Diagnosis& d, const Plan& plan, const Target& target) 
                    FormatDuration(cause.step), CauseText(cause, d)});
   }
   out += causes.Render(style, 2);
-  if (is_met && !d.remedies.empty()) {
+  if (!d.remedies.empty()) {
     out += heading(first.cause == Cause::kNothing ? "What would bring more"
                                                   : "What would help, if that is it");
     Table remedies({"throughput", "step", LeftColumn("with")});
@@ -377,7 +370,7 @@ void PrintDiagnosis(const Diagnosis& d, const Plan& plan, const Target& target) 
     }
     out += remedies.Render(style, 2);
   }
-  if (d.next && is_met) {
+  if (d.next && d.is_met()) {
     out += heading("What to measure next");
     out += Line("measure", d.next->text);
     out += Line("by", d.next->command);

@@ -350,7 +350,7 @@ class Doctor {
     }
     if (!diagnosis.is_short()) SetContradiction(rows, &diagnosis);
     if (advise) {
-      if (diagnosis.at_odds.empty()) SetRemedies(&diagnosis);
+      if (diagnosis.is_met()) SetRemedies(&diagnosis);
       SetNext(&diagnosis);
     }
     return diagnosis;

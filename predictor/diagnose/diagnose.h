@@ -196,6 +196,9 @@ struct Diagnosis {
   // all, or where nothing but a second one is missing. Where it is not, there are no remedies.
   std::vector<std::string> at_odds;
   std::string contradiction;  // the same as a clause
+  // Whether the step of the first cause says something of this job: not where none meets what was
+  // measured, nor where all are far longer than that.
+  bool is_met() const { return at_odds.empty() && (is_explained() || !is_short()); }
   // The one that is named first, the others by their probability; those that cannot apply are left
   // out.
   std::vector<ExplainedBy> causes;

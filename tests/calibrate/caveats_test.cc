@@ -101,17 +101,6 @@ TEST(Caveats, TheModelDoesNotDescribeTheRuns) {
             "the model does not describe these runs: it is 73.1 % off on average; look for a wrong "
             "unit, strategy, link or workload");
   EXPECT_TRUE(After([](Case* its) { its->outcome.mape = 0.5; }).empty());
-  CalibrationOutcome outcome;
-  for (const auto status :
-       {CalibrationOutcome::Status::kConverged, CalibrationOutcome::Status::kNotConverged}) {
-    outcome.status = status;
-    outcome.mape = 0.5;
-    EXPECT_TRUE(DescribesRuns(outcome));
-    outcome.mape = 0.501;
-    EXPECT_FALSE(DescribesRuns(outcome));
-  }
-  outcome = {};
-  EXPECT_FALSE(DescribesRuns(outcome)) << "there is no fit";
 }
 
 TEST(Caveats, AParameterAtTheEdgeOfItsRange) {

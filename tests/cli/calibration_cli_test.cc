@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "data/io/machines.h"
 #include "data/plan/fields.h"
 #include "model/step/discrepancy.h"
 #include "predictor/report/terminal.h"
@@ -217,21 +216,6 @@ TEST(CalibrateReport, TellsOfRunsThatWereStoppedAndOfSpreads) {
       folder.Write("none.csv", kHeader + "resnet50,rtx_4090,1-1,0,ring,128,>30\n");
   ExpectError({"evaluate", "--cluster", "ufrgs-tupi", "--runs", none},
               {"holds no run of which a step ended"});
-}
-
-// Milliseconds that were given as seconds: a script is not to go on with what came of them.
-TEST(CalibrateReport, OfTimesInAnotherUnitSaysNo) {
-  const TempFolder folder;
-  const std::string runs = folder.Write("ms.csv", kHeader +
-                                                      "resnet50,rtx_4090,1,0,none,128,200\n"
-                                                      "resnet50,rtx_4090,1-1,0,ring,128,1370\n");
-  const std::string fitted = folder.Path("fitted.yaml");
-  const Words calibrate = {"calibrate", "--cluster", "ufrgs-tupi", "--runs", runs};
-  ExpectText(calibrate + Words{"--output", fitted}, {"look for a wrong unit", "written to"}, 1);
-  EXPECT_TRUE(ReadCluster(fitted).calibration) << "to be looked at";
-  const Json json = JsonOf(calibrate, 1);
-  EXPECT_EQ(json.at("usable"), true);
-  EXPECT_GT(json.at("mape"), 0.5);
 }
 
 // A workload of which no step ended is in no range, and other commands know nothing of it.
