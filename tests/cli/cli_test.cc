@@ -1761,10 +1761,13 @@ TEST(Pipeline, SeveralFilesOfRuns) {
   EXPECT_EQ(JsonOf(repeated), json);
 }
 
-TEST(Pipeline, CalibrateWithoutRunsIsANo) {
+// A run that was stopped is a bound alone, of which nothing is learnt.
+TEST(Pipeline, CalibrateOfNothingButABoundIsANo) {
   const TempFolder folder;
-  const std::string runs = folder.Write(
-      "runs.csv", "workload,device,placement,servers,strategy,local_batch,step_time_s\n");
+  const std::string runs =
+      folder.Write("runs.csv",
+                   "workload,device,placement,servers,strategy,local_batch,step_time_s\n"
+                   "resnet50,rtx_4090,1-1,0,allreduce,32,>1800\n");
   const Json json = JsonOf({"calibrate", "--cluster", "ufrgs-tupi", "--runs", runs, "--output",
                             folder.Path("fitted.yaml")},
                            1);
