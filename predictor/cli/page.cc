@@ -76,6 +76,7 @@ int RunPage(const std::vector<std::string>& arguments) {
               "  stepcast page --cluster fitted.yaml --output what-if.html\n");
     return kDone;
   }
+  args.RequireOtherFile("output", {"cluster", "workload-file"});
   return WritePage(args);
 }
 

@@ -452,6 +452,7 @@ TEST(Refusals, OfAFileThatIsReadToo) {
       {{"report", "--cluster", cluster, "--runs", runs, "--judge", others, "--output", others},
        others},
       {{"evaluate", "--cluster", cluster, "--runs", runs, "--report", runs}, runs},
+      {{"page", "--cluster", cluster, "--output", cluster}, cluster},
       {Words{"plan", "--cluster", cluster, "--among", runs, "--output", runs} + target, runs},
       {{"import", "steps", log, "--pattern", "(?<ms>[0-9.]+) ms", "--output", log}, log},
       {{"import", "iperf3", "none.json", "--cluster", cluster, "--output", cluster}, cluster},
