@@ -1,8 +1,12 @@
 #include "data/io/text_file.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -10,6 +14,19 @@
 #include "data/values/utf8.h"
 
 namespace stepcast {
+namespace {
+
+// Whether a link, as /dev/stdout is one, leads to where the program prints.
+bool LeadsToStdout(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_symlink(path, error)) return false;
+  struct stat named = {};
+  struct stat printed = {};
+  return stat(path.c_str(), &named) == 0 && fstat(STDOUT_FILENO, &printed) == 0 &&
+         named.st_dev == printed.st_dev && named.st_ino == printed.st_ino;
+}
+
+}  // namespace
 
 InputError IsFolder(const std::string& path) {
   return {{path, 0, ""}, "", "is a folder, not a file"};
@@ -73,11 +90,22 @@ void WriteTextFile(const std::string& path, const std::string& text) {
     if (!temporary.empty()) std::filesystem::remove(temporary, ignored);
     throw InputError({path, 0, ""}, "", "cannot be written: " + reason);
   };
-  // A device or a pipe (/dev/stdout) has no place for a file beside it.
+  if (LeadsToStdout(path)) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) fail("");
+    return;
+  }
   std::error_code error;
+  // A device or a pipe has no place for a file beside it.
   const bool direct =
       std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error);
-  const std::string target = direct ? path : path + ".partial";
+  // A link stays: what it leads to is replaced.
+  std::string file = path;
+  if (!direct && std::filesystem::is_symlink(path, error)) {
+    const std::filesystem::path led_to = std::filesystem::canonical(path, error);
+    if (!error) file = led_to.string();
+  }
+  const std::string target = direct ? path : file + ".partial";
   {
     std::ofstream out(target, std::ios::binary | std::ios::trunc);
     if (!out) fail("");
@@ -86,7 +114,7 @@ void WriteTextFile(const std::string& path, const std::string& text) {
     if (!out) fail(direct ? "" : target);
   }
   if (direct) return;
-  std::filesystem::rename(target, path, error);
+  std::filesystem::rename(target, file, error);
   if (error) {
     errno = error.value();
     fail(target);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -65,6 +66,32 @@ TEST(WriteTextFile, ReplacesAndLeavesNothingElse) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()),
                           std::filesystem::directory_iterator()),
             1);
+}
+
+TEST(WriteTextFile, ALinkStaysAndLeadsToTheText) {
+  const TempFolder folder;
+  const std::string path = folder.Write("out.yaml", "old");
+  const std::string link = folder.Path("link.yaml");
+  std::filesystem::create_symlink("out.yaml", link);
+  WriteTextFile(link, "new\n");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(FileContent(path), "new\n");
+}
+
+// Where standard output is a file, /dev/stdout leads to one. It was replaced by the text: as root,
+// for all programs.
+TEST(WriteTextFile, ALinkToStandardOutputIsPrintedTo) {
+  const std::string printed_to = "/proc/self/fd/1";
+  if (!std::filesystem::exists(printed_to)) GTEST_SKIP() << "this system has no " << printed_to;
+  const TempFolder folder;
+  const std::string link = folder.Path("stdout");
+  std::filesystem::create_symlink(printed_to, link);
+  testing::internal::CaptureStdout();
+  std::printf("before, ");
+  WriteTextFile(link, "the text");
+  std::printf(", after");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "before, the text, after");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
 }
 
 TEST(WriteTextFile, NeedsAName) {
