@@ -165,12 +165,18 @@ Complaint ReadComplaint(const Arguments& args, const Target& target) {
   if (args.Has(kOneWorker)) step(kOneWorker, AloneOf(plan));
   if (args.Has(kHostsAlone)) step(kHostsAlone, AloneOf(plan)).slowest_of_hosts = true;
   if (args.Has(kMadeUp)) step(kMadeUp, plan).synthetic_input = true;
-  if (args.Has(kExchange)) step(kExchange, plan).exchange_alone = true;
+  const auto require = [](bool says_something, const char* option, const char* allowed) {
+    if (says_something) return;
+    throw InputError(OptionPlace(option), "", "says nothing beside this plan", allowed);
+  };
+  if (args.Has(kExchange)) {
+    require(WorkersExchange(plan) || UsesServers(plan.strategy), kExchange,
+            "workers that exchange gradients");
+    step(kExchange, plan).exchange_alone = true;
+  }
   if (args.Has(kOneNode)) {
-    if (plan.nodes() < 2 || UsesServers(plan.strategy)) {
-      throw InputError(OptionPlace(kOneNode), "", "says nothing beside this plan",
-                       "workers on several nodes, without parameter servers");
-    }
+    require(plan.nodes() > 1 && !UsesServers(plan.strategy), kOneNode,
+            "workers on several nodes, without parameter servers");
     const Plan node = OneNodeOf(plan);
     step(kOneNode, node.workers() == 1 ? AloneOf(plan) : node);
   }

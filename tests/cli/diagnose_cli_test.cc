@@ -243,6 +243,13 @@ TEST(DiagnoseCli, RefusesWhatTellsNothing) {
   ExpectError({"diagnose", "--workload", "resnet50", "--device", "t4", "--local-batch", "32",
                "--measured", "1 s", "--one-node", "1 s"},
               {"--one-node", "says nothing beside this plan"});
+  for (const Words& nobody :
+       {Words{"--workers", "1"}, Words{"--workers", "2", "--strategy", "none"}}) {
+    ExpectError(Words{"diagnose", "--workload", "resnet50", "--device", "t4", "--local-batch", "32",
+                      "--measured", "1 s", "--exchange-alone", "1 s"} +
+                    nobody,
+                {"--exchange-alone", "says nothing beside this plan; allowed: workers that"});
+  }
 }
 
 // Any step of fewer workers tells how long a job computes; one of as many does not.
