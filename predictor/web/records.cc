@@ -79,6 +79,53 @@ constexpr auto MembersOf(const Cluster*) {
               &R::device_idle_power_w, &R::node_power_w, &R::sources, &R::out_of_memory,
               &R::calibration);
 }
+constexpr auto MembersOf(const std::monostate*) { return List(); }
+constexpr auto MembersOf(const Lengths2*) { return List(&Lengths2::height, &Lengths2::width); }
+constexpr auto MembersOf(const Zeros2*) {
+  return List(&Zeros2::top, &Zeros2::bottom, &Zeros2::left, &Zeros2::right);
+}
+constexpr auto MembersOf(const ConvolutionOp*) {
+  using R = ConvolutionOp;
+  return List(&R::channels, &R::input, &R::filters, &R::kernel, &R::stride, &R::dilation,
+              &R::padding, &R::groups, &R::bias, &R::input_gradient);
+}
+constexpr auto MembersOf(const DenseOp*) {
+  using R = DenseOp;
+  return List(&R::positions, &R::inputs, &R::units, &R::bias, &R::input_gradient);
+}
+constexpr auto MembersOf(const BatchedProductOp*) {
+  using R = BatchedProductOp;
+  return List(&R::count, &R::rows, &R::columns, &R::depth);
+}
+constexpr auto MembersOf(const NormalizationOp*) {
+  using R = NormalizationOp;
+  return List(&R::kind, &R::channels, &R::input);
+}
+constexpr auto MembersOf(const ActivationOp*) {
+  using R = ActivationOp;
+  return List(&R::function, &R::rows, &R::columns);
+}
+constexpr auto MembersOf(const PoolingOp*) {
+  using R = PoolingOp;
+  return List(&R::kind, &R::channels, &R::input, &R::window, &R::stride, &R::padding);
+}
+constexpr auto MembersOf(const ElementwiseOp*) {
+  using R = ElementwiseOp;
+  return List(&R::kind, &R::channels, &R::positions, &R::broadcast);
+}
+constexpr auto MembersOf(const EmbeddingOp*) {
+  using R = EmbeddingOp;
+  return List(&R::rows, &R::features, &R::tokens);
+}
+constexpr auto MembersOf(const RecurrentOp*) {
+  using R = RecurrentOp;
+  return List(&R::cell, &R::positions, &R::inputs, &R::hidden, &R::directions);
+}
+constexpr auto MembersOf(const CopyOp*) { return List(&CopyOp::elements); }
+constexpr auto MembersOf(const UpdateOp*) {
+  return List(&UpdateOp::optimizer, &UpdateOp::parameters);
+}
+constexpr auto MembersOf(const AllocateOp*) { return List(&AllocateOp::elements); }
 constexpr auto MembersOf(const Layer*) {
   using R = Layer;
   return List(&R::name, &R::kind, &R::tensors, &R::statistics, &R::forward_flop,
@@ -110,6 +157,12 @@ constexpr bool Complete() {
   return HasSoMany<R>(std::make_index_sequence<size>()) &&
          !HasSoMany<R>(std::make_index_sequence<size + 1>());
 }
+template <class... Operations>
+constexpr bool AllComplete(const std::variant<Operations...>* /*operation*/) {
+  return ((std::is_same_v<Operations, std::monostate> || Complete<Operations>()) && ...);
+}
+static_assert(AllComplete(static_cast<const Operation*>(nullptr)) && Complete<Lengths2>() &&
+              Complete<Zeros2>());
 static_assert(Complete<LinkFacts>() && Complete<Device>() && Complete<Host>() &&
               Complete<ParameterEstimate>() && Complete<Scatter>() &&
               Complete<CalibratedRange::BatchRange>() && Complete<CalibratedRange::RateRange>() &&
@@ -117,7 +170,6 @@ static_assert(Complete<LinkFacts>() && Complete<Device>() && Complete<Host>() &&
               Complete<Calibration>() && Complete<Cluster>() && Complete<Layer>() &&
               Complete<Workload>() && Complete<serve::Inventory>());
 
-// An operation is a few whole numbers, which are copied as they lie.
 template <class T>
 inline constexpr bool kIsPlain = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
@@ -164,7 +216,7 @@ class Writer {
   }
   void operator()(const Operation& operation) {
     (*this)(static_cast<std::uint32_t>(operation.index()));
-    std::visit([this](const auto& one) { Copy(&one, sizeof one); }, operation);
+    std::visit([this](const auto& one) { (*this)(one); }, operation);
   }
   template <Record R>
   void operator()(const R& record) {
@@ -257,7 +309,7 @@ class Reader {
     const bool known =
         Choose(index, operation, std::make_index_sequence<std::variant_size_v<Operation>>());
     if (!known) Refuse();
-    std::visit([this](auto& one) { Copy(&one, sizeof one); }, *operation);
+    std::visit([this](auto& one) { (*this)(&one); }, *operation);
   }
   template <Record R>
   void operator()(R* record) {
