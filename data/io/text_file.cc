@@ -1,8 +1,5 @@
 #include "data/io/text_file.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -19,11 +16,8 @@ namespace {
 // Whether a link, as /dev/stdout is one, leads to where the program prints.
 bool LeadsToStdout(const std::string& path) {
   std::error_code error;
-  if (!std::filesystem::is_symlink(path, error)) return false;
-  struct stat named = {};
-  struct stat printed = {};
-  return stat(path.c_str(), &named) == 0 && fstat(STDOUT_FILENO, &printed) == 0 &&
-         named.st_dev == printed.st_dev && named.st_ino == printed.st_ino;
+  return std::filesystem::is_symlink(path, error) &&
+         std::filesystem::equivalent(path, "/dev/stdout", error);
 }
 
 }  // namespace
