@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -235,7 +236,11 @@ TEST_F(MpiLab, AMessageTakesWhatTheBandwidthAllows) {
         std::filesystem::remove(folder_.Path(file));
       }
       NetworkLab lab(conditions, [&](int host) { return Host(host, c.connections); });
-      for (const int code : lab.Wait()) ASSERT_EQ(code, 0) << FileContent(folder_.Path("err"));
+      const std::vector<int> codes = lab.Wait();
+      const bool answered =
+          std::all_of(codes.begin(), codes.end(), [](int code) { return code == 0; });
+      if (!answered && attempt < 2) continue;  // on a machine that stood still for a while
+      ASSERT_TRUE(answered) << FileContent(folder_.Path("err"));
       const Json run = Json::parse(FileContent(folder_.Path("out")))["runs"][0];
       share = 16e6 / run["step_time_s"].get<double>() / (conditions.rate * kPayload);
       busy = lab.LateShare() > 0.1;
