@@ -343,7 +343,7 @@ class Doctor {
     evidence_.emplace(model_, rows);
     all_ = WeighAll(*evidence_);
     SetCauses(row, &diagnosis);
-    if (diagnosis.is_short() && diagnosis.causes.front().cause == Cause::kNothing) {
+    if (diagnosis.is_only_short()) {
       std::erase_if(all_,
                     [](const Weighed& one) { return one.hypothesis.cause != Cause::kNothing; });
       SetCauses(row, &diagnosis);

@@ -189,6 +189,8 @@ struct Diagnosis {
   // that nothing is wrong, and what other measurements show.
   bool is_short() const { return measured < low; }
   bool is_long() const { return measured > high; }
+  // Whether it is short, and nothing else that was measured shows a cause.
+  bool is_only_short() const { return is_short() && causes.front().cause == Cause::kNothing; }
   // Whether the first cause comes within three standard deviations of a step to what was measured.
   bool is_explained() const { return std::abs(causes.front().surprise) <= kMostSurprise; }
   // In words, what does not go with the rest of what was measured, whatever is wrong: of two that

@@ -187,7 +187,7 @@ std::string CauseText(const ExplainedBy& explained, const Diagnosis& diagnosis) 
 }
 
 std::string VerdictOf(const Diagnosis& diagnosis) {
-  if (diagnosis.is_short() && diagnosis.causes.front().cause == Cause::kNothing) {
+  if (diagnosis.is_only_short()) {
     return fmt::format(
         "the step is shorter than it should be, {} against {} to {}: nothing slows it; look at "
         "what was typed in, or calibrate",

@@ -136,10 +136,13 @@ class Truth {
   double x_ = 1;
 };
 
+auto Find(const Diagnosis& diagnosis, Cause cause) {
+  return std::find_if(diagnosis.causes.begin(), diagnosis.causes.end(),
+                      [&](const ExplainedBy& one) { return one.cause == cause; });
+}
+
 int RankOf(const Diagnosis& diagnosis, Cause cause) {
-  const auto found = std::find_if(diagnosis.causes.begin(), diagnosis.causes.end(),
-                                  [&](const ExplainedBy& one) { return one.cause == cause; });
-  return static_cast<int>(found - diagnosis.causes.begin());
+  return static_cast<int>(Find(diagnosis, cause) - diagnosis.causes.begin());
 }
 
 // Of so many jobs, those in which the planted cause is first, and first or second, after as many
@@ -244,9 +247,7 @@ TEST(Diagnose, WhatIsLikelierWrongThanNotHasACause) {
   for (double times = 0.4; times < 8; times *= 1.08) {
     complaint.step = Seconds(times * expected);
     const Diagnosis diagnosis = Diagnose(predictor, complaint);
-    const auto nothing =
-        std::find_if(diagnosis.causes.begin(), diagnosis.causes.end(),
-                     [](const ExplainedBy& one) { return one.cause == Cause::kNothing; });
+    const auto nothing = Find(diagnosis, Cause::kNothing);
     const auto likeliest = std::max_element(
         diagnosis.causes.begin(), diagnosis.causes.end(),
         [](const auto& a, const auto& b) { return a.probability < b.probability; });
@@ -377,9 +378,7 @@ TEST(Diagnose, WhatParametersCanExplainIsExplained) {
   for (double times = 0.5; times < 2; times *= 1.1) {
     complaint.step = Seconds(times * expected);
     const Diagnosis diagnosis = Diagnose(predictor, complaint);
-    const auto nothing =
-        std::find_if(diagnosis.causes.begin(), diagnosis.causes.end(),
-                     [](const ExplainedBy& one) { return one.cause == Cause::kNothing; });
+    const auto nothing = Find(diagnosis, Cause::kNothing);
     EXPECT_LT(std::abs(nothing->surprise), 1.5) << times;
   }
 }
@@ -398,9 +397,7 @@ TEST(Diagnose, ALongRoundTripHasItsChanceBesideACapOfFlows) {
   complaint.known = {Measurement::Step(AloneOf(complaint.plan), Seconds(0.275)),
                      Measurement::Rate(GigabitsPerSecond(8.5), 8)};
   const Diagnosis diagnosis = Diagnose(predictor, complaint);
-  const auto probability = [&](Cause cause) {
-    return diagnosis.causes[static_cast<std::size_t>(RankOf(diagnosis, cause))].probability;
-  };
+  const auto probability = [&](Cause cause) { return Find(diagnosis, cause)->probability; };
   EXPECT_GT(probability(Cause::kLatency), 0.2 * probability(Cause::kFlow));
   EXPECT_LT(probability(Cause::kNothing), 0.05);
 }
