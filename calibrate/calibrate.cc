@@ -27,7 +27,7 @@
 namespace stepcast {
 namespace {
 
-// Plans of the first sample, and by how much the next is larger.
+// Plans of the first sample; later ones are such shares of each other, the last one of all plans.
 constexpr std::size_t kFirstSample = 100;
 constexpr std::size_t kSampleGrowth = 8;
 // Plans on which the two shapes of a workload's curve are compared.
@@ -211,6 +211,16 @@ void RequireFewEstimates(const CalibrationProblem& problem, const ParameterLayou
                    "at most " + std::to_string(kMostEstimates));
 }
 
+// Sizes of the samples that are fitted before all plans are.
+std::vector<std::size_t> SampleSizes(std::size_t plans) {
+  std::vector<std::size_t> sizes;
+  if (plans > kFirstSample) sizes.push_back(kFirstSample);
+  for (std::size_t size = plans / kSampleGrowth; size > kFirstSample; size /= kSampleGrowth) {
+    sizes.insert(sizes.begin() + 1, size);
+  }
+  return sizes;
+}
+
 // A fit to samples of the plans; each fit to more plans starts where that to fewer ended. What it
 // tells of priors, and how often it iterated, goes into the outcome.
 Fit FitSamples(const CalibrationProblem& problem, const ParameterLayout& layout,
@@ -223,8 +233,8 @@ Fit FitSamples(const CalibrationProblem& problem, const ParameterLayout& layout,
   outcome->prior_log_ratio = PriorLogRatio(problem, layout, sample(kFirstSample));
   Fit fit = FindStart(problem, layout, sample(kFirstSample), options.max_iterations);
   outcome->iterations = fit.iterations + ImproveCurves(layout, sample(kCurveSample), &fit.values);
-  for (std::size_t size = kFirstSample; fit.usable && size < shuffled.size();
-       size *= kSampleGrowth) {
+  for (const std::size_t size : SampleSizes(shuffled.size())) {
+    if (!fit.usable) break;
     fit = Minimisation(layout, sample(size), fit.values)
               .Solve(options.max_iterations, kStartTolerance);
     outcome->iterations += fit.iterations;
