@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <numeric>
 #include <optional>
 
+#include "model/numeric/run_parts.h"
 #include "predictor/compiled/compiled.h"
 
 namespace stepcast {
@@ -89,8 +91,18 @@ QueryStatus CompiledPlan::StepTimes(const PlanQuery& allocation, const int* loca
   return status;
 }
 
-std::size_t CompiledPlan::PredictMany(const QueryArrays& queries,
-                                      const ForecastArrays& answers) const noexcept {
+std::size_t CompiledPlan::PredictMany(const QueryArrays& queries, const ForecastArrays& answers,
+                                      int threads) const noexcept {
+  std::array<std::size_t, kMostThreads> bad{};
+  ShareOut(queries.size, kQueriesOfAThread, threads,
+           [&](std::size_t part, std::size_t begin, std::size_t end) {
+             bad[part] = PredictRange(queries, answers, begin, end);
+           });
+  return std::accumulate(bad.begin(), bad.end(), std::size_t{0});
+}
+
+std::size_t CompiledPlan::PredictRange(const QueryArrays& queries, const ForecastArrays& answers,
+                                       std::size_t begin, std::size_t end) const noexcept {
   const internal::CompiledState& c = *compiled_;
   internal::ExchangeCache cache;
   const bool intervals =
@@ -116,7 +128,7 @@ std::size_t CompiledPlan::PredictMany(const QueryArrays& queries,
     }
     joints.size = 0;
   };
-  for (std::size_t i = 0; i < queries.size; ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     const internal::PlacementKey key{value(queries.workers, i, c.own.workers),
                                      value(queries.nodes, i, c.own.nodes),
                                      value(queries.devices_per_node, i, c.own.devices_per_node),

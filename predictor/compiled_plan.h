@@ -130,6 +130,9 @@ struct ForecastArrays {
 
 inline constexpr int kMostCompiledServers = 65'536;
 
+// Of how many queries it pays to begin a thread.
+inline constexpr std::size_t kQueriesOfAThread = 4096;
+
 struct CompileOptions {
   // Queries may ask for as many parameter servers, up to kMostCompiledServers; the shards of each
   // number are computed before, which takes some 50 microseconds each.
@@ -153,8 +156,11 @@ class CompiledPlan {
   Duration<> StepTime(const PlanQuery& query) const noexcept;
 
   // Returns how many queries had no answer. Takes half a megabyte of the stack: what it has
-  // worked out for placements, which neighbouring queries share.
-  std::size_t PredictMany(const QueryArrays& queries, const ForecastArrays& answers) const noexcept;
+  // worked out for placements, which neighbouring queries share. Some thousands of queries and more
+  // are shared out among `threads` threads, the caller's among them, where that is 2 or more;
+  // answers do not depend on how many there are.
+  std::size_t PredictMany(const QueryArrays& queries, const ForecastArrays& answers,
+                          int threads = 1) const noexcept;
 
   // The step times of one allocation with `count` batches; those of `allocation` are not read. What
   // batches do not change is worked out once. Not a number where the status is not kOk or a batch
@@ -183,6 +189,10 @@ class CompiledPlan {
   const CompileOptions& options() const;
 
  private:
+  // PredictMany of the queries from begin to end.
+  std::size_t PredictRange(const QueryArrays& queries, const ForecastArrays& answers,
+                           std::size_t begin, std::size_t end) const noexcept;
+
   std::shared_ptr<const internal::CompiledState> compiled_;
 };
 

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 #include "data/plan/limits.h"
+#include "model/numeric/run_parts.h"
 #include "predictor/capi/handles.h"
 #include "predictor/compiled_plan.h"
 #include "predictor/search/allocations.h"
@@ -308,24 +310,29 @@ stepcast_status stepcast_compiled_predict_many(const stepcast_compiled* compiled
   if (compiled == nullptr || !TakeStruct(queries, &q) || !TakeStruct(answers, &a)) {
     return STEPCAST_BAD_ARGUMENT;
   }
-  // Filled before it is read.
-  std::array<QueryStatus, kStatusChunk> status;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  const std::size_t chunk = a.status != nullptr ? kStatusChunk : q.count;
-  std::size_t bad = 0;
-  for (std::size_t begin = 0; begin < q.count; begin += chunk) {
-    const std::size_t size = std::min(chunk, q.count - begin);
-    bad += compiled->plan.PredictMany(
-        {size, From(q.workers, begin), From(q.nodes, begin), From(q.devices_per_node, begin),
-         From(q.servers, begin), From(q.local_batch, begin), From(q.accumulation_steps, begin),
-         From(q.link_bandwidth_bytes_per_s, begin), From(q.link_rtt_s, begin),
-         From(q.link_loss_rate, begin), From(q.slow_nodes, begin)},
-        {From(a.step_time_s, begin), From(a.low_s, begin), From(a.high_s, begin),
-         From(a.log_sd, begin), a.status != nullptr ? status.data() : nullptr});
-    if (a.status == nullptr) continue;
-    std::transform(status.begin(), status.begin() + size, a.status + begin,
-                   [](QueryStatus one) { return static_cast<int32_t>(one); });
-  }
-  if (unanswered != nullptr) *unanswered = bad;
+  std::array<std::size_t, stepcast::kMostThreads> bad{};
+  const auto predict = [&](std::size_t part, std::size_t first, std::size_t last) {
+    // Filled before it is read.
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+    std::array<QueryStatus, kStatusChunk> status;
+    const std::size_t chunk = a.status != nullptr ? kStatusChunk : last - first;
+    for (std::size_t begin = first; begin < last; begin += chunk) {
+      const std::size_t size = std::min(chunk, last - begin);
+      bad[part] += compiled->plan.PredictMany(
+          {size, From(q.workers, begin), From(q.nodes, begin), From(q.devices_per_node, begin),
+           From(q.servers, begin), From(q.local_batch, begin), From(q.accumulation_steps, begin),
+           From(q.link_bandwidth_bytes_per_s, begin), From(q.link_rtt_s, begin),
+           From(q.link_loss_rate, begin), From(q.slow_nodes, begin)},
+          {From(a.step_time_s, begin), From(a.low_s, begin), From(a.high_s, begin),
+           From(a.log_sd, begin), a.status != nullptr ? status.data() : nullptr});
+      if (a.status == nullptr) continue;
+      std::transform(status.begin(), status.begin() + size, a.status + begin,
+                     [](QueryStatus one) { return static_cast<int32_t>(one); });
+    }
+  };
+  stepcast::ShareOut(q.count, stepcast::kQueriesOfAThread,
+                     static_cast<int>(std::min(q.threads, stepcast::kMostThreads)), predict);
+  if (unanswered != nullptr) *unanswered = std::accumulate(bad.begin(), bad.end(), std::size_t{0});
   return STEPCAST_OK;
 }
 

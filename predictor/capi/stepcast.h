@@ -377,7 +377,9 @@ typedef struct stepcast_forecast {
 } stepcast_forecast;
 
 // Many queries as arrays of `count`, element i of each belonging to query i. NULL is the compiled
-// plan's own value for all; of the links not a number is "not stated".
+// plan's own value for all; of the links not a number is "not stated". Some thousands and more are
+// shared out among as many threads, the caller's among them; 0 and 1 are the caller's alone. The
+// threads end before the call does, and answers do not depend on how many there are.
 typedef struct stepcast_query_arrays {
   size_t struct_size;
   size_t count;
@@ -391,6 +393,7 @@ typedef struct stepcast_query_arrays {
   const double* link_rtt_s;
   const double* link_loss_rate;
   const int32_t* slow_nodes;
+  size_t threads;
 } stepcast_query_arrays;
 
 // Where the answers go; NULL where they are not wanted.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "data/plan/limits.h"
+#include "model/numeric/run_parts.h"
 #include "predictor/python/arrays.h"
 #include "predictor/python/bindings.h"
 #include "predictor/search/allocations.h"
@@ -42,7 +43,8 @@ constexpr const char* kPredictDoc =
     "        first three\n"
     "    intervals : bool : also the 90 % prediction interval, at about twice the cost\n"
     "    invalid : str : \"raise\" InputError for a query that makes no sense, or answer \"nan\"\n"
-    "    out : float64 array of the answers' shape, with intervals a tuple of three\n\n"
+    "    out : float64 array of the answers' shape, with intervals a tuple of three\n"
+    "    threads : int : among which some thousands of queries and more are shared out\n\n"
     "Returns\n"
     "    step times [s]; with intervals StepTimes(step_time_s, low_s, high_s)";
 
@@ -256,16 +258,15 @@ void RequireAnswer(const CompiledPlan& compiled, const Queries& queries, py::ssi
                    problem->problem, problem->allowed + ", or invalid=\"nan\"");
 }
 
-// The first query without an answer; -1 where all have one. Knows no Python.
-py::ssize_t PredictBlocks(const CompiledPlan& compiled, const Queries& queries, double* step,
-                          double* low, double* high) {
+// The first query from `first` to `last` without an answer; -1 where all have one. Knows no Python.
+py::ssize_t PredictBlocks(const CompiledPlan& compiled, const Queries& queries, py::ssize_t first,
+                          py::ssize_t last, double* step, double* low, double* high) {
   py::ssize_t first_bad = -1;
   Queries::Buffers buffers;
   std::vector<double> log_sd;
-  const py::ssize_t size = SizeOf(queries.shape());
-  if (low != nullptr) log_sd.resize(static_cast<std::size_t>(std::min(kBlock, size)));
-  for (py::ssize_t begin = 0; begin < size; begin += kBlock) {
-    const py::ssize_t count = std::min(kBlock, size - begin);
+  if (low != nullptr) log_sd.resize(static_cast<std::size_t>(std::min(kBlock, last - first)));
+  for (py::ssize_t begin = first; begin < last; begin += kBlock) {
+    const py::ssize_t count = std::min(kBlock, last - begin);
     ForecastArrays answers;
     answers.step_time_s = step + begin;
     if (low != nullptr) {
@@ -282,8 +283,25 @@ py::ssize_t PredictBlocks(const CompiledPlan& compiled, const Queries& queries, 
   return first_bad;
 }
 
+// The same of all queries, on so many threads.
+py::ssize_t PredictOnThreads(const CompiledPlan& compiled, const Queries& queries, int threads,
+                             double* step, double* low, double* high) {
+  std::array<py::ssize_t, kMostThreads> bad{};
+  bad.fill(-1);
+  ShareOut(static_cast<std::size_t>(SizeOf(queries.shape())), kQueriesOfAThread, threads,
+           [&](std::size_t part, std::size_t begin, std::size_t end) {
+             bad[part] = PredictBlocks(compiled, queries, static_cast<py::ssize_t>(begin),
+                                       static_cast<py::ssize_t>(end), step, low, high);
+           });
+  const auto found = std::find_if(bad.begin(), bad.end(), [](py::ssize_t at) { return at >= 0; });
+  return found == bad.end() ? -1 : *found;
+}
+
 py::object Predict(const BoundPlan& plan, const Queries& queries, bool intervals,
-                   bool nan_for_invalid, const py::object& out) {
+                   bool nan_for_invalid, const py::object& out, int threads) {
+  if (threads < 1) {
+    throw InputError(Keyword("threads"), std::to_string(threads), "is out of range", "at least 1");
+  }
   const CompiledPlan& compiled = plan.compiled;
   if (queries.scalar() && out.is_none()) {
     const PlanQuery query = queries.At(0);
@@ -335,7 +353,7 @@ py::object Predict(const BoundPlan& plan, const Queries& queries, bool intervals
   py::ssize_t bad = -1;
   {
     py::gil_scoped_release release;
-    bad = PredictBlocks(compiled, queries, step_s, low_s, high_s);
+    bad = PredictOnThreads(compiled, queries, threads, step_s, low_s, high_s);
   }
   if (bad >= 0 && !nan_for_invalid) {
     RequireAnswer(compiled, queries, bad, fmt::format("element {}", bad));
@@ -494,21 +512,21 @@ void BindCompiledPlan(py::module_* m) {
              const py::object& local_batch, const py::object& accumulation_steps,
              const py::object& bandwidth, const py::object& rtt, const py::object& loss,
              const py::object& slow_nodes, const py::object& placement, bool intervals,
-             const std::string& invalid, const py::object& out) {
+             const std::string& invalid, const py::object& out, int threads) {
             const Layout layout(workers, nodes, devices_per_node, placement);
             return Predict(
                 p,
                 Queries({layout.workers, layout.nodes, layout.devices_per_node, servers,
                          local_batch, accumulation_steps, slow_nodes, bandwidth, rtt, loss},
                         p.compiled),
-                intervals, NanForInvalid(invalid), out);
+                intervals, NanForInvalid(invalid), out, threads);
           },
           py::arg("workers") = none, py::arg("nodes") = none, py::arg("devices_per_node") = none,
           py::arg("servers") = none, py::arg("local_batch") = none,
           py::arg("accumulation_steps") = none, py::arg("bandwidth_bytes_per_s") = none,
           py::arg("rtt_s") = none, py::arg("loss_rate") = none, py::kw_only(),
           py::arg("slow_nodes") = none, py::arg("placement") = none, py::arg("intervals") = false,
-          py::arg("invalid") = "raise", py::arg("out") = none, kPredictDoc)
+          py::arg("invalid") = "raise", py::arg("out") = none, py::arg("threads") = 1, kPredictDoc)
       .def(
           "choose_batches",
           [](const BoundPlan& p, const py::object& workers, const py::object& nodes,

@@ -533,7 +533,8 @@ struct ManyQueries {
             bandwidth.data(),
             rtt.data(),
             loss.data(),
-            nullptr};
+            nullptr,
+            0};
   }
   QueryArrays cpp() const {
     return {kMany,
@@ -588,6 +589,45 @@ TEST(CapiCompiled, ManyAreThoseOfTheArrays) {
   }
   EXPECT_EQ(c.step[kMany], -1) << "nothing is written behind the end";
   EXPECT_EQ(c.status[kMany], -1);
+}
+
+// With statuses, which are translated in pieces, and without; and a caller that knows no threads.
+TEST(CapiCompiled, ThreadsChangeNothing) {
+  constexpr std::size_t kCount = 3 * kQueriesOfAThread + 5;
+  const Both both = CompileBoth();
+  std::vector<int32_t> batches;
+  for (std::size_t i = 0; i < kCount; ++i) batches.push_back(static_cast<int32_t>(i % 100));
+  struct Answers {
+    std::vector<double> step = std::vector<double>(kCount);
+    std::vector<int32_t> status = std::vector<int32_t>(kCount, -1);
+    std::size_t unanswered = 0;
+  };
+  const auto ask = [&](std::size_t threads, bool with_status) {
+    auto queries = Sized<stepcast_query_arrays>();
+    queries.count = kCount;
+    queries.local_batch = batches.data();
+    queries.threads = threads;
+    if (threads == 0) queries.struct_size = offsetof(stepcast_query_arrays, threads);
+    Answers got;
+    auto answers = Sized<stepcast_forecast_arrays>();
+    answers.step_time_s = got.step.data();
+    if (with_status) answers.status = got.status.data();
+    EXPECT_EQ(stepcast_compiled_predict_many(both.c.get(), &queries, &answers, &got.unanswered),
+              STEPCAST_OK);
+    return got;
+  };
+  for (const bool with_status : {false, true}) {
+    const Answers alone = ask(0, with_status);
+    EXPECT_EQ(alone.unanswered, (kCount + 99) / 100) << "batches of 0";
+    for (const std::size_t threads : {std::size_t{1}, std::size_t{3}, SIZE_MAX}) {
+      const Answers shared = ask(threads, with_status);
+      EXPECT_EQ(shared.unanswered, alone.unanswered);
+      EXPECT_EQ(shared.status, alone.status);
+      for (std::size_t i = 0; i < kCount; ++i) {
+        ASSERT_PRED2(SameBits, shared.step[i], alone.step[i]) << i << " on " << threads;
+      }
+    }
+  }
 }
 
 TEST(CapiCompiled, ManyOfTheirOwn) {

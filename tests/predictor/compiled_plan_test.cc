@@ -794,6 +794,40 @@ TEST(PredictMany, AnswersAsOneByOne) {
   }
 }
 
+// With times alone, with intervals, and with questions that make no sense, on any number of threads.
+TEST(PredictMany, ThreadsChangeNoBit) {
+  constexpr std::size_t kQueries = 3 * kQueriesOfAThread + 17;
+  for (const Kind& kind : Kinds()) {
+    const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), kind.plan);
+    Random random(11);
+    std::vector<PlanQuery> queries;
+    for (std::size_t i = 0; i < kQueries; ++i) {
+      queries.push_back(i % 3 == 0 ? QueryOf(kind.plan) : RandomQuery(kind.plan, &random));
+      queries.back().local_batch = random.Whole(0, 50);
+    }
+    const QueryColumns arrays(queries);
+    const auto ask = [&](bool interval, int threads) {
+      std::vector<double> answers(4 * kQueries + 1);
+      double* const low = interval ? &answers[kQueries] : nullptr;
+      double* const high = interval ? &answers[2 * kQueries] : nullptr;
+      double* const log_sd = interval ? &answers[3 * kQueries] : nullptr;
+      answers.back() = static_cast<double>(compiled.PredictMany(
+          arrays.View(0, kQueries), {answers.data(), low, high, log_sd}, threads));
+      return answers;
+    };
+    for (const bool interval : {false, true}) {
+      const std::vector<double> alone = ask(interval, 1);
+      ASSERT_GT(alone.back(), 0) << "some make no sense";
+      for (const int threads : {-1, 0, 2, 3, 1000}) {
+        const std::vector<double> shared = ask(interval, threads);
+        for (std::size_t i = 0; i < alone.size(); ++i) {
+          ASSERT_TRUE(SameBits(shared[i], alone[i])) << kind.name << ", " << i << " on " << threads;
+        }
+      }
+    }
+  }
+}
+
 // More placements than any cache of them has places, each of them twice, far apart.
 TEST(PredictMany, AnswersMorePlacementsThanItKeeps) {
   for (const Strategy strategy : {Strategy::kRing, Strategy::kPsSync}) {

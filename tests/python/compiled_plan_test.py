@@ -255,6 +255,22 @@ class CompiledPlans(unittest.TestCase):
             self.assertTrue((wrong == (batch != 8)).all())
         self.assertTrue(math.isnan(self.compiled.predict(workers=0, invalid="nan")))
 
+    def test_threads(self):
+        batch = np.arange(1, 20001)
+        for intervals in (False, True):
+            alone = np.array(self.compiled.predict(local_batch=batch, intervals=intervals))
+            for threads in (2, 3, 1000):
+                shared = np.array(self.compiled.predict(local_batch=batch, intervals=intervals,
+                                                        threads=threads))
+                np.testing.assert_array_equal(shared, alone)
+        batch[[7000, 15000]] = 0
+        with self.assertRaises(stepcast.InputError) as caught:
+            self.compiled.predict(local_batch=batch, threads=4)
+        self.assertEqual(caught.exception.key, "element 7000")
+        with self.assertRaises(stepcast.InputError) as caught:
+            self.compiled.predict(local_batch=batch, threads=0)
+        self.assertEqual((caught.exception.key, caught.exception.value), ("threads", "0"))
+
     def test_servers(self):
         plan = stepcast.Plan(workers=8, devices_per_node=4, local_batch=64, strategy="ps-sync",
                              servers=2)

@@ -383,6 +383,7 @@ class CompiledPlan:
         intervals: bool = False,
         invalid: str = "raise",
         out: Any = None,
+        threads: int = 1,
     ) -> Any: ...  # float or array of float64; StepTimes of them with intervals
     def choose_batches(
         self,
