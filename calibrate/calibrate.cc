@@ -235,8 +235,9 @@ Fit FitSamples(const CalibrationProblem& problem, const ParameterLayout& layout,
   outcome->iterations = fit.iterations + ImproveCurves(layout, sample(kCurveSample), &fit.values);
   for (const std::size_t size : SampleSizes(shuffled.size())) {
     if (!fit.usable) break;
-    fit = Minimisation(layout, sample(size), fit.values)
-              .Solve(options.max_iterations, kStartTolerance);
+    fit =
+        Minimisation(layout, sample(size), fit.values, std::nullopt, std::nullopt, options.threads)
+            .Solve(options.max_iterations, kStartTolerance);
     outcome->iterations += fit.iterations;
     outcome->iterations += ImproveHosts(layout, sample(size), options.max_iterations, &fit);
   }
@@ -261,7 +262,8 @@ std::optional<KnownFit> FitAll(const ParameterLayout& layout,
   Fit& fit = known.fit;
   fit = start;
   for (int attempt = 0;; ++attempt) {
-    Minimisation minimisation(layout, plans, fit.values);
+    Minimisation minimisation(layout, plans, fit.values, std::nullopt, std::nullopt,
+                              options.threads);
     fit = minimisation.Solve(options.max_iterations, kFitTolerance);
     *iterations += fit.iterations;
     if (!fit.usable) return std::nullopt;

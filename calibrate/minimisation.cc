@@ -56,7 +56,7 @@ double High(const FittedParameter& p) { return std::log(p.spec->high * p.spec->s
 
 Minimisation::Minimisation(const ParameterLayout& layout, const std::vector<const PlanRows*>& plans,
                            std::vector<double> start, std::optional<int> only,
-                           std::optional<int> hold)
+                           std::optional<int> hold, int threads)
     : layout_(layout), values_(std::move(start)), hold_(hold) {
   std::unordered_set<int> of_plans;  // hosts' blocks
   if (only) {
@@ -87,7 +87,7 @@ Minimisation::Minimisation(const ParameterLayout& layout, const std::vector<cons
     of_blocks[{BlocksOf(*plan, values_.data()), plan->others}].push_back(plan);
   }
   for (auto& [at, own] : of_blocks) {
-    problem_.AddResidualBlock(new PlanCost(std::move(own)), nullptr, at.first);
+    problem_.AddResidualBlock(new PlanCost(std::move(own), threads), nullptr, at.first);
   }
 }
 

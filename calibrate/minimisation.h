@@ -33,10 +33,11 @@ struct Fit {
 class Minimisation {
  public:
   // `layout` and the plans must outlive it. With `only`, all blocks but the one at that offset, a
-  // workload's with its plans, keep their values; with `hold`, one parameter does.
+  // workload's with its plans, keep their values; with `hold`, one parameter does. Values do not
+  // depend on `threads`.
   Minimisation(const ParameterLayout& layout, const std::vector<const PlanRows*>& plans,
                std::vector<double> start, std::optional<int> only = std::nullopt,
-               std::optional<int> hold = std::nullopt);
+               std::optional<int> hold = std::nullopt, int threads = 1);
 
   // From where the values are.
   Fit Solve(int max_iterations, double tolerance);

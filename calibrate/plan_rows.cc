@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "model/numeric/run_parts.h"
 #include "model/statistics/scatter.h"
 
 namespace stepcast {
@@ -17,6 +18,10 @@ constexpr double kShareSd = 0.05;
 constexpr double kShareRelativeSd = 0.3;
 
 constexpr double kSpreadLogSd = 0.3;
+
+// Plans whose rows are summed in one part, by one thread, and how many parts there are at most.
+constexpr std::size_t kPlansOfAPart = 256;
+constexpr int kMostParts = 16;
 
 // sqrt(-2 ln Phi(b)) and its slope by b: of what is known to be above its bound, b standard
 // deviations above it as the model says.
@@ -180,7 +185,8 @@ void SetScatter(double of_one, std::vector<PlanRows>* plans) {
   }
 }
 
-PlanCost::PlanCost(std::vector<const PlanRows*> plans) : plans_(std::move(plans)) {
+PlanCost::PlanCost(std::vector<const PlanRows*> plans, int threads)
+    : plans_(std::move(plans)), threads_(threads) {
   std::sort(plans_.begin(), plans_.end(), std::less<>());  // in the order of memory
   mutable_parameter_block_sizes()->push_back(kClusterParameterCount);
   mutable_parameter_block_sizes()->push_back(kWorkloadParameterCount);
@@ -199,41 +205,30 @@ PlanCost::PlanCost(std::vector<const PlanRows*> plans) : plans_(std::move(plans)
   point_.values.assign(kLinkColumn + of_hosts, std::numeric_limits<double>::quiet_NaN());
 }
 
-void PlanCost::WorkOut(double const* const* parameters, Derivatives derivatives) const {
-  bool is_known = point_.derivatives >= derivatives;
-  std::size_t at_value = 0;
-  for (std::size_t b = 0; b < parameter_block_sizes().size(); ++b) {
-    for (int i = 0; i < parameter_block_sizes()[b]; ++i, ++at_value) {
-      is_known = is_known && point_.values[at_value] == parameters[b][i];
-      point_.values[at_value] = parameters[b][i];
-    }
-  }
-  if (is_known) return;
-  point_.derivatives = derivatives;
-  point_.is_finite = true;
-  point_.rest = 0;
+PlanCost::Sums PlanCost::SumsOf(std::size_t begin, std::size_t end, double const* const* parameters,
+                                Derivatives derivatives) const {
   constexpr int kTogether = 64;  // rows whose products are summed at once
   constexpr int kMostOfAPlan = 3;
-  Eigen::Matrix<double, kColumns + 1, kColumns + 1> products;
-  products.setZero();
-  point_.rows.resize(is_joined_ ? kTogether : count_, Eigen::NoChange);
+  Sums sums;
+  sums.products.setZero();
+  sums.rows.resize(is_joined_ ? kTogether : count_, Eigen::NoChange);
   int filled = 0;
   const auto join = [&] {
-    products.selfadjointView<Eigen::Lower>().rankUpdate(point_.rows.topRows(filled).transpose());
+    sums.products.selfadjointView<Eigen::Lower>().rankUpdate(sums.rows.topRows(filled).transpose());
     filled = 0;
   };
   const PlanParameters at = ParametersAt(*plans_.front(), parameters);
   const double straggler_spread = std::exp(parameters[1][kStragglerSpread]);
-  for (std::size_t p = 0; p < plans_.size(); ++p) {
+  for (std::size_t p = begin; p < end; ++p) {
     const PlanRows* plan = plans_[p];
     // Rows lie where the heap had room: of many plans, a wait for each.
-    if (p + 1 < plans_.size()) __builtin_prefetch(plans_[p + 1]->rows.data());
+    if (p + 1 < end) __builtin_prefetch(plans_[p + 1]->rows.data());
     const PlanAnswer answer = plan->model.Answer(at, derivatives);
     const PlanResiduals residuals(*plan, answer, straggler_spread);
-    point_.is_finite = point_.is_finite && residuals.is_finite;
-    point_.rest += residuals.rest();
+    sums.is_finite = sums.is_finite && residuals.is_finite;
+    sums.rest += residuals.rest();
     const auto add = [&](const Joined& joined, const auto& gradient) {
-      auto row = point_.rows.row(filled++);
+      auto row = sums.rows.row(filled++);
       for (int i = 0; i < kColumns; ++i) row[i] = joined.weight * gradient(i);
       row[kColumns] = joined.residual;
     };
@@ -247,15 +242,46 @@ void PlanCost::WorkOut(double const* const* parameters, Derivatives derivatives)
     }
     if (is_joined_ && filled > kTogether - kMostOfAPlan) join();
   }
-  if (!is_joined_) return;
-  join();
+  if (is_joined_) join();
+  return sums;
+}
+
+void PlanCost::WorkOut(double const* const* parameters, Derivatives derivatives) const {
+  bool is_known = point_.derivatives >= derivatives;
+  std::size_t at_value = 0;
+  for (std::size_t b = 0; b < parameter_block_sizes().size(); ++b) {
+    for (int i = 0; i < parameter_block_sizes()[b]; ++i, ++at_value) {
+      is_known = is_known && point_.values[at_value] == parameters[b][i];
+      point_.values[at_value] = parameters[b][i];
+    }
+  }
+  if (is_known) return;
+  point_.derivatives = derivatives;
+  const std::size_t count = is_joined_ ? PartCount(plans_.size(), kPlansOfAPart, kMostParts) : 1;
+  std::vector<Sums> parts(count);
+  ShareOut(plans_.size(), count, threads_,
+           [&](std::size_t part, std::size_t begin, std::size_t end) {
+             parts[part] = SumsOf(begin, end, parameters, derivatives);
+           });
+  Sums& all = parts.front();
+  for (std::size_t part = 1; part < count; ++part) {
+    all.products += parts[part].products;
+    all.rest += parts[part].rest;
+    all.is_finite = all.is_finite && parts[part].is_finite;
+  }
+  point_.is_finite = all.is_finite;
+  point_.rest = all.rest;
+  if (!is_joined_) {
+    point_.rows = std::move(all.rows);
+    return;
+  }
   // The root of the sums; what they say nothing of has rows of nothing.
   using Square = Eigen::Matrix<double, kColumns, kColumns>;
-  const Eigen::LDLT<Square> factors(products.topLeftCorner<kColumns, kColumns>());
+  const Eigen::LDLT<Square> factors(all.products.topLeftCorner<kColumns, kColumns>());
   const Eigen::Array<double, kColumns, 1> root = factors.vectorD().array().max(0).sqrt();
   const Square lower = factors.matrixL();
   Eigen::Matrix<double, kColumns, 1> residuals =
-      factors.transpositionsP() * products.row(kColumns).head<kColumns>().transpose();
+      factors.transpositionsP() * all.products.row(kColumns).head<kColumns>().transpose();
   factors.matrixL().solveInPlace(residuals);
   residuals = (root > 0).select(residuals.array() / root, 0.0);
   point_.rows.resize(kColumns, Eigen::NoChange);
@@ -263,7 +289,7 @@ void PlanCost::WorkOut(double const* const* parameters, Derivatives derivatives)
       factors.transpositionsP().transpose() * (lower * root.matrix().asDiagonal());
   point_.rows.leftCols<kColumns>() = transposed.transpose();
   point_.rows.col(kColumns) = residuals;
-  point_.rest += products(kColumns, kColumns) - residuals.squaredNorm();
+  point_.rest += all.products(kColumns, kColumns) - residuals.squaredNorm();
 }
 
 bool PlanCost::Evaluate(double const* const* parameters, double* residuals,

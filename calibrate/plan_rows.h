@@ -104,11 +104,12 @@ void SetScatter(double of_one, std::vector<PlanRows>* plans);
 //
 // The solver asks for the cost of a point, and for its derivatives where it goes there. Where it
 // went to the last point both are worked out at once, and kept. Note that it must not be asked by
-// several threads, therefore.
+// several threads, therefore; it may use some itself. Sums of many plans are those of parts that do
+// not depend on how many there are, and neither does any bit.
 class PlanCost final : public ceres::CostFunction {
  public:
   // The plans must outlive the cost.
-  explicit PlanCost(std::vector<const PlanRows*> plans);
+  explicit PlanCost(std::vector<const PlanRows*> plans, int threads = 1);
 
   bool Evaluate(double const* const* parameters, double* residuals,
                 double** jacobians) const override;
@@ -128,7 +129,18 @@ class PlanCost final : public ceres::CostFunction {
   };
   void WorkOut(double const* const* parameters, Derivatives derivatives) const;
 
+  // What some of the plans say at a point: their rows, or the sums of the rows' products.
+  struct Sums {
+    Rows rows;
+    Eigen::Matrix<double, kColumns + 1, kColumns + 1> products;
+    double rest = 0;
+    bool is_finite = true;
+  };
+  Sums SumsOf(std::size_t begin, std::size_t end, double const* const* parameters,
+              Derivatives derivatives) const;
+
   std::vector<const PlanRows*> plans_;
+  int threads_ = 1;
   int count_ = 0;  // of residuals, without the rest
   bool is_joined_ = false;
   bool has_rest_ = false;  // one row is its own residual

@@ -94,7 +94,7 @@ QueryStatus CompiledPlan::StepTimes(const PlanQuery& allocation, const int* loca
 std::size_t CompiledPlan::PredictMany(const QueryArrays& queries, const ForecastArrays& answers,
                                       int threads) const noexcept {
   std::array<std::size_t, kMostThreads> bad{};
-  ShareOut(queries.size, kQueriesOfAThread, threads,
+  ShareOut(queries.size, PartCount(queries.size, kQueriesOfAThread, threads), threads,
            [&](std::size_t part, std::size_t begin, std::size_t end) {
              bad[part] = PredictRange(queries, answers, begin, end);
            });

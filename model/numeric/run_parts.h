@@ -35,12 +35,16 @@ void RunParts(std::size_t parts, int threads, const Work& work) {
   for (std::size_t i = 1; i < started; ++i) others[i].get();
 }
 
-// Shares 0 .. size out among up to `threads` threads, in parts that follow each other and have at
-// least `least` each: calls work(part, begin, end) for part 0, 1, ... below kMostThreads.
+// Into how many parts of at least `least` things `size` of them go: at least 1, and at most `most`
+// and kMostThreads.
+inline std::size_t PartCount(std::size_t size, std::size_t least, int most) {
+  const std::size_t limit = most > 1 ? static_cast<std::size_t>(most) : 1;
+  return std::clamp<std::size_t>(size / least, 1, std::min(limit, kMostThreads));
+}
+
+// Calls work(part, begin, end) for parts that follow each other from 0 to size, as even as can be.
 template <class Work>
-void ShareOut(std::size_t size, std::size_t least, int threads, const Work& work) {
-  const std::size_t most = threads > 1 ? static_cast<std::size_t>(threads) : 1;
-  const std::size_t parts = std::clamp<std::size_t>(size / least, 1, std::min(most, kMostThreads));
+void ShareOut(std::size_t size, std::size_t parts, int threads, const Work& work) {
   const auto begin_of = [&](std::size_t part) {
     return size / parts * part + std::min(part, size % parts);
   };

@@ -330,8 +330,9 @@ stepcast_status stepcast_compiled_predict_many(const stepcast_compiled* compiled
                      [](QueryStatus one) { return static_cast<int32_t>(one); });
     }
   };
-  stepcast::ShareOut(q.count, stepcast::kQueriesOfAThread,
-                     static_cast<int>(std::min(q.threads, stepcast::kMostThreads)), predict);
+  const auto threads = static_cast<int>(std::min(q.threads, stepcast::kMostThreads));
+  stepcast::ShareOut(q.count, stepcast::PartCount(q.count, stepcast::kQueriesOfAThread, threads),
+                     threads, predict);
   if (unanswered != nullptr) *unanswered = std::accumulate(bad.begin(), bad.end(), std::size_t{0});
   return STEPCAST_OK;
 }

@@ -288,7 +288,8 @@ py::ssize_t PredictOnThreads(const CompiledPlan& compiled, const Queries& querie
                              double* step, double* low, double* high) {
   std::array<py::ssize_t, kMostThreads> bad{};
   bad.fill(-1);
-  ShareOut(static_cast<std::size_t>(SizeOf(queries.shape())), kQueriesOfAThread, threads,
+  const auto size = static_cast<std::size_t>(SizeOf(queries.shape()));
+  ShareOut(size, PartCount(size, kQueriesOfAThread, threads), threads,
            [&](std::size_t part, std::size_t begin, std::size_t end) {
              bad[part] = PredictBlocks(compiled, queries, static_cast<py::ssize_t>(begin),
                                        static_cast<py::ssize_t>(end), step, low, high);

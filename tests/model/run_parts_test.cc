@@ -78,10 +78,11 @@ TEST(ShareOut, GivesEachAtLeastSoManyThatFollowEachOther) {
         Case{1001, 4, 4}, Case{1001, 1, 1}, Case{1001, 0, 1}, Case{100'000, 1000, kMostThreads}}) {
     std::array<Share, kMostThreads> shares;
     std::atomic<std::size_t> parts = 0;
-    ShareOut(c.size, 100, c.threads, [&](std::size_t part, std::size_t begin, std::size_t end) {
-      shares.at(part) = {begin, end};
-      ++parts;
-    });
+    ShareOut(c.size, PartCount(c.size, 100, c.threads), c.threads,
+             [&](std::size_t part, std::size_t begin, std::size_t end) {
+               shares.at(part) = {begin, end};
+               ++parts;
+             });
     ASSERT_EQ(parts, c.parts) << c.size << " on " << c.threads;
     std::size_t at = 0;
     for (std::size_t part = 0; part < parts; ++part) {
