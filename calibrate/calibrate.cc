@@ -21,6 +21,7 @@
 #include "data/values/size_limits.h"
 #include "data/values/workload_scope.h"
 #include "model/compute/sheet_compute.h"
+#include "model/numeric/run_parts.h"
 #include "model/statistics/normal.h"
 #include "model/statistics/scatter.h"
 
@@ -270,17 +271,21 @@ std::optional<KnownFit> FitAll(const ParameterLayout& layout,
     std::optional<Eigen::MatrixXd> covariance = minimisation.Covariance();
     if (!covariance) return std::nullopt;
     known.covariance = std::move(*covariance);
-    Profile profile(layout, plans, fit, known.covariance);
     const bool follow = plans.size() <= options.profiled_plans;
-    known.intervals.clear();
-    for (int i = 0; i < layout.size(); ++i) {
-      const bool fixed = layout.parameters()[static_cast<std::size_t>(i)].fixed;
-      known.intervals.push_back(fixed    ? Interval()
-                                : follow ? profile.Follow(i)
-                                         : profile.Linear(i));
-    }
-    if (attempt == kAttempts || profile.better().cost > fit.cost - kLower) return known;
-    fit = profile.better();
+    const std::size_t count = layout.parameters().size();
+    known.intervals.assign(count, {});
+    std::vector<Fit> lowest(follow ? count : 1, fit);  // that following a parameter met
+    RunParts(count, follow ? options.threads : 1, [&](std::size_t i) {
+      if (layout.parameters()[i].fixed) return;
+      Profile profile(layout, plans, fit, known.covariance);
+      const int parameter = static_cast<int>(i);
+      known.intervals[i] = follow ? profile.Follow(parameter) : profile.Linear(parameter);
+      if (follow) lowest[i] = profile.better();
+    });
+    const auto better = std::min_element(
+        lowest.begin(), lowest.end(), [](const Fit& a, const Fit& b) { return a.cost < b.cost; });
+    if (attempt == kAttempts || better->cost > fit.cost - kLower) return known;
+    fit = std::move(*better);
   }
 }
 

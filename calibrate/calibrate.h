@@ -55,7 +55,8 @@ struct CalibrationOptions {
   // minima beside the one found are looked for on the way; beyond, they are as the curvature of the
   // cost at its minimum says. Takes some tens of times as long as the fit.
   std::size_t profiled_plans = 100;
-  // Fits of hundreds of plans and more use so many; what they find does not depend on it.
+  // Fits to hundreds of plans and more, and intervals that follow the cost, use so many; what they
+  // find does not depend on it.
   int threads = 1;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "calibrate/caveats.h"
@@ -182,6 +183,7 @@ Fit MakeFit(const Arguments& arguments) {
                                 .size();
   CalibrationOptions how;
   how.profiled_plans = static_cast<std::size_t>(kProfileBudget / (parameters * parameters));
+  how.threads = static_cast<int>(std::thread::hardware_concurrency());
   fit.outcome = Calibrate(problem, how);
   if (fit.outcome.IsUsable()) FindAll(&fit);
   return fit;

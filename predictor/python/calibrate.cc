@@ -63,7 +63,10 @@ void CallByItsName(const std::map<std::string, Described>& meant, std::string* n
 CalibrationOutcome Fit(Cluster cluster, std::vector<Run> runs,
                        const std::map<std::string, Workload>& workloads,
                        const std::map<std::string, Device>& devices, double step_log_sd,
-                       int max_iterations, std::size_t profiled_plans) {
+                       int max_iterations, std::size_t profiled_plans, int threads) {
+  if (threads < 1) {
+    throw InputError({"", 0, "threads"}, std::to_string(threads), "is out of range", "at least 1");
+  }
   CalibrationProblem problem;
   problem.cluster = std::move(cluster);
   for (Run& run : runs) {
@@ -72,7 +75,7 @@ CalibrationOutcome Fit(Cluster cluster, std::vector<Run> runs,
   }
   problem.runs = std::move(runs);
   py::gil_scoped_release release;
-  return Calibrate(problem, {step_log_sd, max_iterations, profiled_plans});
+  return Calibrate(problem, {step_log_sd, max_iterations, profiled_plans, threads});
 }
 
 }  // namespace
@@ -114,5 +117,5 @@ PYBIND11_MODULE(_calibrate, m) {
   m.def("fit", &Fit, py::arg("cluster"), py::arg("runs"), py::arg("workloads"), py::arg("devices"),
         py::arg("step_log_sd") = defaults.step_log_sd,
         py::arg("max_iterations") = defaults.max_iterations,
-        py::arg("profiled_plans") = defaults.profiled_plans);
+        py::arg("profiled_plans") = defaults.profiled_plans, py::arg("threads") = defaults.threads);
 }

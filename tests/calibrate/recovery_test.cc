@@ -379,5 +379,39 @@ TEST(Hosts, RunsWithoutThemFollowTheClustersLink) {
   }
 }
 
+void ExpectSame(const CalibrationOutcome& a, const CalibrationOutcome& b) {
+  ASSERT_EQ(a.status, b.status);
+  EXPECT_EQ(a.iterations, b.iterations);
+  const Calibration& one = *a.cluster.calibration;
+  const Calibration& other = *b.cluster.calibration;
+  EXPECT_EQ(one.log_covariance, other.log_covariance);
+  ASSERT_EQ(one.parameters.size(), other.parameters.size());
+  for (std::size_t i = 0; i < one.parameters.size(); ++i) {
+    EXPECT_EQ(one.parameters[i].value, other.parameters[i].value) << one.parameters[i].name;
+    EXPECT_EQ(one.parameters[i].low, other.parameters[i].low) << one.parameters[i].name;
+    EXPECT_EQ(one.parameters[i].high, other.parameters[i].high) << one.parameters[i].name;
+  }
+}
+
+// Of intervals that follow the cost, and of many plans, whose sums are made in several parts.
+TEST(Calibrate, ThreadsChangeNoBit) {
+  SyntheticProblem many(PlausibleTruth());
+  Noise noise(5);
+  for (int i = 0; i < 1600; ++i) {
+    const bool first = i % 2 == 0;
+    many.Add(first ? "resnet50" : "bert_base",
+             AllreducePlan(Placement(1 + i % 13, 1 + i / 13 % 4), 1 + i / 7), 0.05 * noise.Next());
+  }
+  for (const SyntheticProblem& synthetic : {Campaign(0.05, 3), many}) {
+    CalibrationOptions options;
+    const CalibrationOutcome alone = Calibrate(synthetic.problem(), options);
+    ASSERT_TRUE(alone.IsUsable());
+    for (const int threads : {2, 3, 100}) {
+      options.threads = threads;
+      ExpectSame(Calibrate(synthetic.problem(), options), alone);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace stepcast

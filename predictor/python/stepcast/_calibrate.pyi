@@ -32,4 +32,5 @@ def fit(
     step_log_sd: float = 0.06,
     max_iterations: int = 200,
     profiled_plans: int = 100,
+    threads: int = 1,
 ) -> CalibrationOutcome: ...

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def calibrate(cluster: Cluster, runs: str | os.PathLike[str] | Iterable[Run], *,
               workloads: Mapping[str, Workload] | None = None, step_log_sd: float = 0.06,
-              max_iterations: int = 200, profiled_plans: int = 100) -> CalibrationOutcome:
+              max_iterations: int = 200, profiled_plans: int = 100,
+              threads: int = 1) -> CalibrationOutcome:
     """Learns a cluster's parameters from measured runs.
 
     Parameters
@@ -26,6 +27,8 @@ def calibrate(cluster: Cluster, runs: str | os.PathLike[str] | Iterable[Run], *,
         max_iterations : of the search
         profiled_plans : up to so many different plans, 95 % intervals follow the cost itself, which
             takes some tens of times as long as the fit
+        threads : that these intervals, and fits to hundreds of plans and more, share; the outcome
+            does not depend on it
 
     Returns a CalibrationOutcome; the calibrated cluster is its `cluster`. Raises InputError for
     runs that no model covers, and ImportError where stepcast was built without Ceres.
@@ -52,4 +55,4 @@ def calibrate(cluster: Cluster, runs: str | os.PathLike[str] | Iterable[Run], *,
     found = {name: device for name in {run.device for run in runs}
              if (device := _core.find_device(devices, name)) is not None}
     return _calibrate.fit(cluster, runs, meant, found, step_log_sd, max_iterations,
-                          profiled_plans)
+                          profiled_plans, threads)
