@@ -1,0 +1,145 @@
+"""Writes the page of speed from a benchmark's JSON: RESULTS.json PAGE.md [GOODPUT.json]
+
+GOODPUT.json is what tools/compare_goodput.py --json says. Called by tools/bench --page.
+"""
+import json
+import math
+import pathlib
+import sys
+
+from compare_benchmarks import medians, processor
+
+STRATEGIES = [("ring_curve", "ring"), ("tree_curve", "tree"), ("hierarchical_curve", "hierarchical"),
+              ("byteps_curve", "BytePS, 4 servers"), ("ps_sync_curve", "parameter servers, 4"),
+              ("ps_async_curve", "the same, asynchronous"), ("sharded", "sharded, BERT-base"),
+              ("topk", "top-k, BERT-base"), ("local_steps", "an exchange each 8 steps"),
+              ("slow_nodes", "one node at half speed"), ("over_a_core", "over a shared core")]
+OTHERS = [("Choose/one_allocation", "the best of 50 batches for one allocation"),
+          ("Choose/allocations_64_x_16", "the same for each of 1,024 allocations, together"),
+          ("CompileTime/ring", "a plan of BERT-base compiled"),
+          ("Predict/bert_base_buckets_64_workers",
+           "`Predictor::Predict` of BERT-base, with interval and breakdown"),
+          ("Observe/resnet50_ring", "a running job learns a step"),
+          ("ExportAndImport", "its state saved and read again"),
+          ("CalibrateUfrgs", "a cluster of 20 nodes fitted, intervals followed"),
+          ("CalibrateRows/1000", "1,000 runs of four workloads fitted"),
+          ("CalibrateRows/100000", "100,000 runs of four workloads fitted")]
+SERIES = [("Workers", "workers, one compiled plan"), ("CompiledBuckets", "buckets, compiled"),
+          ("Buckets", "buckets, `Predictor::PredictStep`"),
+          ("Plans/step_times", "plans in an array"),
+          ("Plans/with_intervals", "plans in an array, with intervals"),
+          ("CalibrateRows", "runs that are fitted"),
+          ("Read/rows of runs", "rows of a CSV file that are read")]
+
+
+def time_text(nanoseconds):
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3g} {unit}"
+    return f"{nanoseconds:.3g} ns"
+
+
+def table(heads, rows):
+    lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def questions(times):
+    rows = []
+    for name, what in STRATEGIES:
+        limit = times.get(f"Limit/{name}")
+        rows.append([what, time_text(times[f"StepTime/{name}"]),
+                     time_text(times[f"WithInterval/{name}"]), time_text(limit) if limit else ""])
+    return table(["one question to a compiled plan", "step time", "with interval",
+                  "the formula's arithmetic"], rows)
+
+
+def arrays(times, results):
+    """Millions of plans a second, from the items of the last size."""
+    rates = {b["run_name"]: b["items_per_second"] / 1e6 for b in results["benchmarks"]
+             if b.get("aggregate_name") == "median" and "items_per_second" in b}
+    rows = [[what, f"{rates[f'Plans/{name}']:.3g}"]
+            for name, what in (("step_times/1000000", "step times, one thread"),
+                               ("with_intervals/1000000", "with intervals, one thread"),
+                               ("step_times_2_threads/1000000/real_time", "step times, two threads"),
+                               ("with_intervals_2_threads/1000000/real_time",
+                                "with intervals, two threads"))]
+    return table(["a million plans in one call", "millions a second"], rows)
+
+
+def growth(times):
+    rows = []
+    for name, what in SERIES:
+        points = []
+        for key, time in times.items():
+            start, _, size = key.rpartition("/")
+            if start == name and size.isdigit():
+                points.append((int(size), time))
+        points.sort()
+        (first, before), (last, after) = points[0], points[-1]
+        slope = math.log(after / before) / math.log(last / first)
+        rows.append([what, f"{first:,} to {last:,}", time_text(before), time_text(after),
+                     f"{slope:.2f}"])
+    return table(["the cost of", "from", "the first", "the last", "slope"], rows)
+
+
+def beside(goodput):
+    rows = []
+    for what, seconds in goodput["seconds"].items():
+        own = seconds["stepcast"]
+        for name, other in seconds.items():
+            if name != "stepcast":
+                rows.append([what, time_text(1e9 * own), time_text(1e9 * other),
+                             f"{other / own:.3g}"])
+    return table(["", "stepcast", "goodput.py", "times as fast"], rows) + "".join(
+        f"\n{note}.\n" for note in goodput["notes"])
+
+
+def main():
+    if len(sys.argv) not in (3, 4):
+        sys.exit(__doc__.splitlines()[0])
+    path = pathlib.Path(sys.argv[1])
+    times, context = medians(path)
+    results = json.loads(path.read_text())
+    page = f"""# Speed
+
+What answers cost. `tools/bench --page` measures all of this in one run and writes this page: medians of seven
+repetitions, of processor time on one core where nothing else is said. This time the processor was an
+{processor()} with {context['num_cpus']} cores, on {context['date'][:10]}; a ratio of two lines says more than either,
+since machines differ and others may use them.
+
+## One question
+
+{questions(times)}
+The last column is a limit to be seen beside the others: as many additions, multiplications, divisions, roots and
+exponentials as one evaluation of the model's own formula has, on numbers that do not wait for each other. A compiled
+plan has less to do than the formula, because what a query cannot change is worked out before.
+
+## Arrays
+
+{arrays(times, results)}
+Threads pay from some thousands of plans on, and answers do not depend on how many there are. Two cores that are threads
+of one processor core have less than twice its speed.
+
+## Other work
+
+{table(["", "time"], [[what, time_text(times[name])] for name, what in OTHERS])}
+## How costs grow
+
+The slope is that of ln(time) by ln(size): 0 where size does not matter, 1 where time goes with it.
+
+{growth(times)}"""
+    if len(sys.argv) == 4:
+        page += f"""
+## Beside a goodput function
+
+The goodput function of AdaptDL (`adaptdl/goodput.py`) and `stepcast.pollux`, which has its interface and answers from
+compiled plans, turn by turn in one run, from Python (`tools/compare_goodput.py`):
+
+{beside(json.loads(pathlib.Path(sys.argv[3]).read_text()))}"""
+    pathlib.Path(sys.argv[2]).write_text(page)
+    print(f"written to {sys.argv[2]}")
+
+
+if __name__ == "__main__":
+    main()
