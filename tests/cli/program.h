@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -44,6 +46,43 @@ inline void ExpectText(const Words& arguments, const Words& fragments, int exit_
 // One space for all white space, so that a wrapped sentence or a table's row can be found.
 inline std::string Unwrapped(const std::string& text) {
   return std::regex_replace(text, std::regex("\\s+"), " ");
+}
+
+// A command, what its text has to say, and what is said elsewhere alone.
+struct Said {
+  Words arguments;
+  Words says;
+  Words says_not = {};
+  int exit_code = 0;
+};
+
+inline void ExpectSaid(const Said& c) {
+  const ProcessResult result = Stepcast(c.arguments);
+  EXPECT_EQ(result.exit_code, c.exit_code) << result.err;
+  const std::string text = Unwrapped(result.out);
+  for (const std::string& part : c.says) {
+    EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
+  }
+  for (const std::string& part : c.says_not) {
+    EXPECT_EQ(text.find(part), std::string::npos) << text << "\nsays: " << part;
+  }
+}
+
+// The cells of the first line of a table whose first cell it is, which stand two blanks apart; none
+// where there is no such line.
+inline Words RowOf(const std::string& text, const std::string& first) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    Words cells;
+    std::size_t at = line.find_first_not_of(' ');
+    while (at != std::string::npos) {
+      const std::size_t end = std::min(line.find("  ", at), line.size());
+      cells.push_back(line.substr(at, end - at));
+      at = line.find_first_not_of(' ', end);
+    }
+    if (!cells.empty() && cells.front() == first) return cells;
+  }
+  return {};
 }
 
 inline void ExpectError(const Words& arguments, const Words& fragments) {
