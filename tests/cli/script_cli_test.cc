@@ -159,6 +159,91 @@ TEST_F(ScriptCli, WhatDoesNotFinishOrFailsIsToldAndTheRestIsKept) {
   EXPECT_EQ(ReadRuns(runs_).size(), 3U);
 }
 
+// What has gone wrong is said with the steps that were seen and where they were looked for.
+TEST_F(ScriptCli, WhyARunFailedIsSaid) {
+  folder_.Write("wanted.csv",
+                "workload,device,placement,servers,strategy,local_batch,step_time_s\n"
+                "resnet50,t4,1,0,none,32,STEP_TIME\n");
+  const struct {
+    Words options;
+    const char* script;
+    const char* problem;
+  } cases[] = {
+      {{},
+       "exit 4",
+       "ended with exit code 4 after 0 steps that stepcast_steps.py told of; it "
+       "printed nothing"},
+      {kPattern, "echo hello; exit 4",
+       "ended with exit code 4 after 0 steps that --pattern finds; its last line: hello"},
+      {kPattern, "echo step 1: 5 ms; echo step 2: 6 ms; echo bye; exit 4",
+       "ended with exit code 4 after 2 steps, of which a warm-up takes the first; its last line: "
+       "bye"}};
+  for (const auto& c : cases) {
+    const Json json = Answer(kShort + c.options, {"sh", "-c", c.script}, 1);
+    EXPECT_EQ(json["runs"][0]["outcome"], "failed");
+    EXPECT_EQ(json["runs"][0]["problem"], c.problem);
+    const std::string text =
+        program::Stepcast(Probe(kShort + c.options, {"sh", "-c", c.script})).out;
+    EXPECT_NE(program::Unwrapped(text).find(std::string("! resnet50: 1 worker, local batch 32: ") +
+                                            c.problem + " "),
+              std::string::npos)
+        << text;
+    EXPECT_EQ(text.find("runs: "), std::string::npos) << "there is no file of them";
+    EXPECT_EQ(program::RowOf(text, "resnet50: 1 worker, local batch 32"),
+              (Words{"resnet50: 1 worker, local batch 32", "-", "-", "-", "-", "-", "failed"}));
+  }
+  // Out of time before and behind the fewest steps of which there are quantiles.
+  const Words soon = kShort + kPattern + Words{"--run-limit", "0.5 s"};
+  const Json none = Answer(soon, {"sh", "-c", "echo step 1: 5 ms; echo bye; sleep 1000"}, 1);
+  const std::string problem = none["runs"][0]["problem"].get<std::string>();
+  EXPECT_EQ(problem.rfind("1 steps within ", 0), 0U) << problem;
+  EXPECT_NE(problem.find(", and none in the last "), std::string::npos) << problem;
+  EXPECT_TRUE(problem.ends_with(" of it; its last line: bye")) << problem;
+  const Json some =
+      Answer(soon, {"sh", "-c", "for i in 1 2 3 4 5 6 7; do echo step $i: 5 ms; done; sleep 1000"});
+  EXPECT_EQ(some["runs"][0]["problem"], "5 steps of 12: there was no time for more");
+}
+
+// Each value of a row stands in the training's environment; a command that has none of those that
+// differ is told to be the same, unless it reads them there.
+TEST_F(ScriptCli, ValuesAreInTheEnvironmentToo) {
+  const std::string training = folder_.Write(
+      "variables.sh",
+      "i=0; while true; do i=$((i+1)); echo \"step $i: $((100 * STEPCAST_WORKERS + 2 * "
+      "STEPCAST_LOCAL_BATCH)) ms\"; sleep 0.002; done\n");
+  const auto flag = [](const std::string& column, const std::string& variable) {
+    return "runs that differ in " + column + " have the very same command: unless it reads " +
+           variable + ", they are one run measured twice; {" + column +
+           "} in the command stands for the value";
+  };
+  const Words words = Probe(kShort + kPattern, {"sh", training});
+  const ProcessResult result = program::Stepcast(words);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const Json json = Answer(kShort + kPattern, {"sh", training});
+  EXPECT_EQ(json["flags"],
+            Json({flag("local_batch", "STEPCAST_LOCAL_BATCH"),
+                  flag("placement", "STEPCAST_PLACEMENT"), flag("strategy", "STEPCAST_STRATEGY")}));
+  for (const Json& one : json["flags"]) {
+    EXPECT_NE(program::Unwrapped(result.out).find("! " + one.get<std::string>()), std::string::npos)
+        << result.out;
+  }
+  // Who names all that differ is told nothing.
+  const Json named =
+      Answer(kShort + kPattern, {"sh", training, "{placement}", "{strategy}", "{local_batch}"});
+  EXPECT_EQ(named["flags"], Json::array());
+  EXPECT_NE(result.out.find("3 runs of a training\n"), std::string::npos) << result.out;
+  EXPECT_TRUE(result.out.ends_with("- runs: " + runs_ + "\n")) << result.out;
+  const std::pair<const char*, const char*> rows[] = {
+      {"resnet50: 1 worker, local batch 32", "164 ms"},
+      {"resnet50: 2 workers (2 x 1), ring, local batch 32", "264 ms"},
+      {"resnet50: 2 workers (2 x 1), ring, local batch 64", "328 ms"}};
+  for (const auto& [run, time] : rows) {
+    EXPECT_EQ(program::RowOf(result.out, run),
+              (Words{run, "12", time, time, time, time, "measured"}))
+        << result.out;
+  }
+}
+
 // The limit of all runs ends the one that is under way, which may take half an hour by itself.
 TEST_F(ScriptCli, TheTimeLimitEndsTheRunThatIsUnderWay) {
   const std::string training =
@@ -291,6 +376,9 @@ TEST_F(ScriptCli, WhatIsWrongIsSaid) {
   ExpectError(Probe({"--pattern", "(?<ms>[0-9]+)(?= ms)"}, {"true"}),
               {"--pattern: '(?<ms>[0-9]+)(?= ms)' looks around", "RE2", "allowed: what stands"});
   ExpectError(Probe({"--steps", "2"}, {"true"}), {"--steps: '2'"});
+  ExpectError(Probe({"--run-limit", "31 d"}, {"true"}),
+              {"--run-limit: '31 d' is out of range; allowed: up to 30 d"});
+  ExpectError(Probe({"--time-limit", "0 s"}, {"true"}), {"--time-limit: '0 s' is out of range"});
   ExpectError(Probe({"--flows", "2"}, {"true"}), {"--flows: has no meaning for script"});
   ExpectError({"probe", "network", "--hosts", "a,b", "--steps", "9"},
               {"--steps: has no meaning for network"});

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -121,6 +122,75 @@ TEST_F(StepsCli, TellsHowLongItTakes) {
   const std::string said =
       "2 hosts, 2 runs: about " + FormatDuration(Seconds(std::ceil((1 + 12) * step_s))) + "\n";
   EXPECT_NE(result.err.find(said), std::string::npos) << result.err << "lacks: " << said;
+}
+
+// Thirty steps behind three of warm-up, where nobody says how many.
+TEST_F(StepsCli, TakesThirtyStepsBehindThree) {
+  if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
+  const double step_s =
+      program::JsonOf({"predict", "--cluster", "gce-t4", "--workload", "vgg16", "--strategy",
+                       "ring", "--placement", "1-1-1", "--local-batch", "128"})
+          .at("step_time_s");
+  Wants("vgg16,t4,1-1-1,0,ring,128,STEP_TIME\n");
+  const ProcessResult result = Run({"wanted.csv", "--rank", "0", "--of", "2", "--master",
+                                    FreeMaster(), "--wait", "0.3s", "--cluster", "gce-t4"});
+  EXPECT_EQ(result.exit_code, 1);
+  const std::string said =
+      "2 hosts, 1 runs: about " + FormatDuration(Seconds(std::ceil(33 * step_s))) + "\n";
+  EXPECT_NE(result.err.find(said), std::string::npos) << result.err << "lacks: " << said;
+}
+
+// In words: the parts of a step beside its forecast, what was measured, and where it is written.
+TEST_F(StepsCli, PartsAreToldInWords) {
+  if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
+  Wants(
+      "mlp_mnist,t4,1,0,none,1,STEP_TIME\n"
+      "mlp_mnist,t4,1-1,0,ring,1,STEP_TIME\n");
+  const std::string master = FreeMaster();
+  const Words host = {"--of", "2", "--master", master, "--wait", "20s", "--rank"};
+  std::thread beside([&] { Run(host + Words{"1", "--name", "two"}); });
+  const ProcessResult result =
+      Run(Words{"wanted.csv"} + host +
+          Words{"0", "--name", "one", "--cluster", "gce-t4", "--steps", "12", "--warm-up", "1"});
+  beside.join();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out.rfind("Parts of the steps\n", 0), 0U) << result.out;
+  EXPECT_EQ(program::RowOf(result.out, "run"), (Words{"run", "forward", "backward", "exposed",
+                                                      "update", "exchanging", "step", "forecast"}));
+  EXPECT_EQ(result.out.find("Parameter servers"), std::string::npos) << "there is none";
+  const std::vector<stepcast::Run> runs = ReadRuns(folder_.Path("runs.csv"));
+  ASSERT_EQ(runs.size(), 2U);
+  // What is waited for is what one worker alone computes: the exchange takes its share by itself.
+  const Json compute = program::JsonOf({"predict", "--cluster", "gce-t4", "--workload", "mlp_mnist",
+                                        "--placement", "1", "--local-batch", "1"})
+                           .at("breakdown");
+  const std::string names[] = {"mlp_mnist: 1 worker, local batch 1",
+                               "mlp_mnist: 2 workers (2 x 1), ring, local batch 1"};
+  const std::size_t results = result.out.find("2 runs of a training\n");
+  ASSERT_NE(results, std::string::npos) << result.out;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Json forecast = program::JsonOf(
+        {"predict", "--cluster", "gce-t4", "--workload", "mlp_mnist", "--strategy",
+         i == 0 ? "none" : "ring", "--placement", i == 0 ? "1" : "1-1", "--local-batch", "1"});
+    const Words parts = program::RowOf(result.out, names[i]);
+    ASSERT_EQ(parts.size(), 8U) << result.out;
+    EXPECT_EQ(parts[3] == "0 s", i == 0) << "nobody to exchange with";
+    EXPECT_EQ(parts[5] == "0 s", i == 0);
+    EXPECT_EQ(parts[6], FormatDuration(runs[i].step_time));
+    EXPECT_EQ(parts[7], FormatDuration(Seconds(forecast.at("step_time_s").get<double>())));
+    const Words of_run = program::RowOf(result.out.substr(results), names[i]);
+    ASSERT_EQ(of_run.size(), 7U) << result.out;
+    EXPECT_EQ(of_run[1], "12");
+    EXPECT_EQ(of_run[2], FormatDuration(runs[i].step_time));
+    EXPECT_EQ(of_run[6], "measured");
+    char waited[100];
+    std::snprintf(waited, sizeof waited, "; compute waited for: %.6g s forward, %.6g s backward",
+                  compute.at("forward_s").get<double>(), compute.at("backward_s").get<double>());
+    EXPECT_TRUE(runs[i].source.ends_with(std::string(", 12 steps behind 1 of Gloo's ring on ") +
+                                         (i == 0 ? "one" : "one+two") + waited))
+        << runs[i].source << waited;
+  }
+  EXPECT_TRUE(result.out.ends_with("- runs: runs.csv\n")) << result.out;
 }
 
 // A worker alone waits as long as the forecast says that it computes, in every micro-step.
