@@ -1009,8 +1009,11 @@ std::string TextStyle(double size, const char* colour, const char* more = "") {
   return fmt::format(R"(font-size="{}" fill="{}"{})", Num(size), colour, more);
 }
 
-// The plot in words, for those who cannot see it.
-std::string Describe(const std::vector<Curve>& curves, const PlotOptions& options) {
+// The plot in words, for those who cannot see it. What stands for zero is told as zero.
+std::string Describe(const std::vector<Curve>& curves, const PlotOptions& options, double zero_x) {
+  const auto x_of = [zero_x](const Point& point) {
+    return FormatNumber(point.x == zero_x ? 0.0 : point.x);
+  };
   std::string text = fmt::format("{} against {}.", options.y_label.empty() ? "y" : options.y_label,
                                  options.x_label.empty() ? "x" : options.x_label);
   for (const Curve& curve : curves) {
@@ -1022,11 +1025,10 @@ std::string Describe(const std::vector<Curve>& curves, const PlotOptions& option
     const Point& last = curve.last();
     const std::string name = curve.name.empty() ? "Series" : curve.name;
     if (curve.points == 1) {
-      text += fmt::format(" {}: {} at {}.", name, FormatNumber(first.y), FormatNumber(first.x));
+      text += fmt::format(" {}: {} at {}.", name, FormatNumber(first.y), x_of(first));
     } else {
       text += fmt::format(" {}: {} points, from {} at {} to {} at {}.", name, curve.points,
-                          FormatNumber(first.y), FormatNumber(first.x), FormatNumber(last.y),
-                          FormatNumber(last.x));
+                          FormatNumber(first.y), x_of(first), FormatNumber(last.y), x_of(last));
     }
   }
   for (const auto& [x, label] : options.vertical_marks) {
@@ -1216,7 +1218,7 @@ namespace {
 
 // The beginning of the picture, up to its title.
 void DrawHead(const Layout& layout, const std::vector<Curve>& curves, const PlotOptions& options,
-              Writer* writer) {
+              double zero_x, Writer* writer) {
   if (!options.on_page) writer->Raw(R"(<?xml version="1.0" encoding="UTF-8"?>)");
   const std::string space = options.on_page ? "" : R"(xmlns="http://www.w3.org/2000/svg" )";
   writer->Raw(fmt::format(R"(<svg {3}viewBox="0 0 {0} {1}" )"
@@ -1224,7 +1226,8 @@ void DrawHead(const Layout& layout, const std::vector<Curve>& curves, const Plot
                           Num(layout.width), Num(layout.height), kFont, space));
   writer->Raw(fmt::format("<title>{}</title>",
                           internal::EscapeXml(options.title.empty() ? "Plot" : options.title)));
-  writer->Raw(fmt::format("<desc>{}</desc>", internal::EscapeXml(Describe(curves, options))));
+  writer->Raw(
+      fmt::format("<desc>{}</desc>", internal::EscapeXml(Describe(curves, options, zero_x))));
   writer->Raw(fmt::format(R"(<rect width="{}" height="{}" fill="{}"/>)", Num(layout.width),
                           Num(layout.height), writer->palette().paper));
   double baseline = kMargin + 13.0;
@@ -1323,7 +1326,7 @@ std::string RenderSvgPlot(const std::vector<PlotSeries>& series, const PlotOptio
   if (!fits) layout = Arrange(curves, drawn, x_axis, y_axis, false);
 
   Writer writer(layout, x_axis, y_axis, line_markers, palette);
-  DrawHead(layout, curves, options, &writer);
+  DrawHead(layout, curves, options, zero_x, &writer);
   DrawAxes(layout, x_axis, y_axis, &writer);
   for (const Curve& curve : curves) writer.Band(curve);
   DrawMarks(layout, &writer);

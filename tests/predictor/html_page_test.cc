@@ -206,6 +206,106 @@ TEST(HtmlPage, AHeatMapSaysItsValues) {
   EXPECT_EQ(shades, (std::vector<std::string>{"h0", "h4"}));
 }
 
+// Of more than sixteen names a map is a pattern, whose values are told where one points.
+TEST(HtmlPage, AMapOfManyNamesIsAPattern) {
+  for (const std::size_t names : {std::size_t{16}, std::size_t{17}}) {
+    HeatMap map;
+    map.corner = "from";
+    map.names.assign(names, "n");
+    map.cells.assign(names, std::vector<std::optional<HeatMap::Cell>>(names));
+    map.cells[2][1] = HeatMap::Cell{"5 ms", 3};
+    HtmlPage page("t", "s");
+    page.Section("x");
+    page.AddHeatMap(map, "Trips");
+    const std::vector<HtmlElement> all = ReadHtml(page.Text());
+    const bool dense = names > 16;
+    EXPECT_EQ(HtmlNamed(all, "table").front().Get("class"), dense ? "heat dense" : "heat small");
+    const auto cells = HtmlNamed(all, "td");
+    ASSERT_EQ(cells.size(), names * names);
+    const HtmlElement& cell = cells[2 * names + 1];
+    EXPECT_EQ(cell.Get("class"), "h3");
+    EXPECT_EQ(cell.text, "5 ms");
+    EXPECT_EQ(cell.Get("title"), dense ? "5 ms" : "");
+  }
+}
+
+// Cells of sentences are broken into lines, those of names and numbers are not; nor is the first.
+TEST(HtmlPage, SentencesInACellAreBroken) {
+  HtmlPage page("t", "s");
+  page.Section("x");
+  const std::string name(41, 'n');
+  Table table({{"run", "", Align::kLeft},
+               {"forty", "", Align::kLeft},
+               {"more", "", Align::kLeft},
+               {"value", "", Align::kRight}});
+  table.AddRow({name, std::string(40, 'x'), std::string(41, 'x'), "1"});
+  table.AddRow({"b", "", "short", "2"});
+  page.AddTable(table, "Runs");
+  const std::vector<HtmlElement> all = ReadHtml(page.Text());
+  std::vector<std::string> classes;
+  for (const HtmlElement& cell : HtmlNamed(all, "td")) classes.push_back(cell.Get("class"));
+  EXPECT_EQ(classes, (std::vector<std::string>{"left", "left wrap", "", "left", "left wrap", ""}));
+  for (const HtmlElement& head : HtmlNamed(all, "th")) {
+    EXPECT_EQ(head.Get("class"), head.text == "value" ? "" : "left") << head.text;
+  }
+}
+
+// Plots that follow each other stand side by side, whatever else there is.
+TEST(HtmlPage, PlotsStandSideBySide) {
+  HtmlPage page("t", "s");
+  page.Section("x");
+  const PlotSeries line{.name = "line", .x = {1, 2}, .y = {3, 4}};
+  const auto add = [&](const std::string& title) {
+    PlotOptions options;
+    options.title = title;
+    page.AddPlot({line}, options, "of " + title);
+  };
+  add("one");
+  add("two");
+  page.Paragraph("between");
+  add("three");
+  page.Section("y");
+  const std::vector<HtmlElement> all = ReadHtml(page.Text());
+  std::vector<std::string> within;
+  for (const HtmlElement& figure : HtmlNamed(all, "figure")) {
+    const HtmlElement& around = all[static_cast<std::size_t>(figure.parent)];
+    EXPECT_EQ(around.Get("class"), "figures");
+    within.push_back(std::to_string(figure.parent));
+  }
+  ASSERT_EQ(within.size(), 3U);
+  EXPECT_EQ(within[0], within[1]);
+  EXPECT_NE(within[1], within[2]);
+  std::vector<std::string> captions;
+  for (const HtmlElement& caption : HtmlNamed(all, "figcaption")) captions.push_back(caption.text);
+  EXPECT_EQ(captions, (std::vector<std::string>{"one of one", "two of two", "three of three"}));
+  for (const HtmlElement& svg : HtmlNamed(all, "svg")) {
+    EXPECT_EQ(svg.Get("viewBox"), "0 0 420 310");
+  }
+}
+
+// Notes are a list, warnings one that says what they are, and of none there is nothing.
+TEST(HtmlPage, ListsOfSentences) {
+  HtmlPage page("t", "s");
+  page.Section("x");
+  const std::string before = page.Text();
+  page.Notes({});
+  page.Warnings({});
+  EXPECT_EQ(page.Text(), before);
+  page.Notes({"one", "two"});
+  page.Warnings({"three"});
+  page.AddLines("a\n b", "to copy");
+  const std::vector<HtmlElement> all = ReadHtml(page.Text());
+  std::vector<std::string> lists;
+  for (const HtmlElement& list : HtmlNamed(all, "ul")) lists.push_back(list.Get("class"));
+  EXPECT_EQ(lists, (std::vector<std::string>{"", "notes", "warnings"})) << "behind the contents";
+  std::vector<std::string> items;
+  for (const HtmlElement& item : HtmlNamed(all, "li")) items.push_back(item.text);
+  EXPECT_EQ(items, (std::vector<std::string>{"x", "one", "two", "Note: three"}));
+  EXPECT_EQ(HtmlNamed(all, "pre").front().text, "a\n b");
+  EXPECT_EQ(HtmlNamed(all, "p").back().text, "to copy");
+  EXPECT_EQ(HtmlNamed(all, "p").front().text, "s") << "below the title";
+}
+
 // ---- Colours.
 
 using Colours = std::map<std::string, std::string>;

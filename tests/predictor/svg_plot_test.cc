@@ -10,6 +10,8 @@
 #include <locale>
 #include <map>
 #include <random>
+#include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -360,6 +362,7 @@ TEST(SvgPlot, ZeroStandsApartOnALogarithmicAxis) {
   const std::string svg = RenderSvgPlot({series}, options);
   EXPECT_EQ(Strings(XTicks(svg)).front(), "0");
   EXPECT_EQ(Strings(XTicks(svg))[1], "0.0001");
+  EXPECT_EQ(Parse(svg)[2].text, "y against x. Series: 4 points, from 4 at 0 to 1 at 0.01.");
   // Four markers, and a line that begins at the second point.
   std::size_t markers = 0;
   for (std::size_t at = 0; (at = svg.find("<circle", at)) != std::string::npos; ++at) ++markers;
@@ -679,6 +682,255 @@ TEST(SvgPlot, ColoursCanBeShared) {
   }
   EXPECT_EQ(filled, 6U);
   EXPECT_EQ(hollow, 7U);  // one of them in the legend
+}
+
+// ---- What is drawn where.
+
+// The upright or level lines of a colour.
+std::vector<Element> LinesOf(const std::vector<Element>& all, const std::string& colour) {
+  std::vector<Element> lines;
+  for (const Element& line : Named(all, "line")) {
+    if (line.Has("stroke", colour)) lines.push_back(line);
+  }
+  return lines;
+}
+
+// The height of a value, by two ticks of a linear axis.
+double HeightOf(const std::string& svg, double value) {
+  const std::vector<Element> ticks = YTicks(svg);
+  const double low = std::stod(ticks.front().text);
+  const double high = std::stod(ticks.back().text);
+  const double bottom = ticks.front().Number("y") - 4.2;
+  const double top = ticks.back().Number("y") - 4.2;
+  return bottom + (value - low) / (high - low) * (top - bottom);
+}
+
+TEST(SvgPlot, IsToldInWords) {
+  const struct {
+    std::vector<PlotSeries> series;
+    PlotOptions options;
+    const char* words;
+  } cases[] = {
+      {{{.name = "a", .x = {1, 2}, .y = {3, 4000}}, {.name = "b", .x = {7}, .y = {8}}},
+       {.x_label = "Workers", .y_label = "Time"},
+       "Time against Workers. a: 2 points, from 3 at 1 to 4,000 at 2. b: 8 at 7."},
+      {{{.x = {1, 2}, .y = {3, 4}}, {.name = "none", .x = {1}, .y = {kNan}}},
+       {.vertical_marks = {{1.5, "here"}, {kInfinity, "never"}}},
+       "y against x. Series: 2 points, from 3 at 1 to 4 at 2. none: no data. Mark at 1.5: here."},
+      // What is left out does not count.
+      {{{.name = "a", .x = {1, 2, 3}, .y = {kNan, 4, 5}}},
+       {},
+       "y against x. a: 2 points, from 4 at 2 to 5 at 3."},
+  };
+  for (const auto& c : cases) {
+    const std::vector<Element> all = Parse(RenderSvgPlot(c.series, c.options));
+    EXPECT_EQ(all[1].text, "Plot") << "without a title";
+    EXPECT_EQ(all[2].text, c.words);
+  }
+}
+
+// By shape too, as colours are not for all; beyond the palette by the stroke.
+TEST(SvgPlot, SeriesDifferInShapeColourAndStroke) {
+  std::vector<PlotSeries> series(9, Ring());
+  for (std::size_t i = 0; i < series.size(); ++i) series[i].name = "line " + std::to_string(i);
+  const std::string svg = RenderSvgPlot(series, {});
+  std::vector<std::string> shapes;
+  std::vector<std::string> strokes;
+  for (std::size_t at = svg.find("<g>"); at != std::string::npos; at = svg.find("<g>", at + 1)) {
+    const std::string group = svg.substr(at, svg.find("</g>", at) - at);
+    const std::size_t shape = std::min(group.find("<circle"), group.find("<polygon"));
+    // A polygon by how far its corners are from the first.
+    std::string drawn = group.substr(shape, 7);
+    if (drawn == "<polygo") {
+      const std::size_t corners = shape + 17;
+      std::string points = group.substr(corners, group.find('"', corners) - corners);
+      std::replace(points.begin(), points.end(), ',', ' ');
+      std::istringstream numbers(points);
+      double first_x = 0;
+      double first_y = 0;
+      numbers >> first_x >> first_y;
+      for (double x = 0, y = 0; numbers >> x >> y;) {
+        drawn += " " + std::to_string(std::lround(10 * (x - first_x))) + "," +
+                 std::to_string(std::lround(10 * (y - first_y)));
+      }
+    }
+    shapes.push_back(drawn);
+    const std::size_t line = group.find("<path");
+    const std::string path = group.substr(line, group.find("/>", line) - line);
+    strokes.push_back(path.substr(path.find("stroke=\"")));
+  }
+  ASSERT_EQ(shapes.size(), 9U);
+  EXPECT_EQ(std::set<std::string>(shapes.begin(), shapes.begin() + 5).size(), 5U);
+  EXPECT_EQ(std::set<std::string>(strokes.begin(), strokes.end()).size(), 9U);
+  // The colours come again with the eighth, and another shape with them.
+  EXPECT_NE(strokes[7].find("#0072b2"), std::string::npos) << strokes[7];
+  EXPECT_NE(strokes[7].find("stroke-dasharray=\"2 3\""), std::string::npos) << strokes[7];
+  EXPECT_NE(shapes[7], shapes[0]);
+  PlotSeries dashed = Ring();
+  dashed.dashed = true;
+  EXPECT_NE(RenderSvgPlot({dashed}, {}).find("stroke-dasharray=\"7 4.5\""), std::string::npos);
+}
+
+TEST(SvgPlot, ErrorBarsReachFromLowToHigh) {
+  PlotSeries series{.name = "s", .x = {1, 2}, .y = {4, 6}, .low = {3, 2}, .high = {5, 10}};
+  series.points_only = true;
+  const std::string svg = RenderSvgPlot({series}, {});
+  std::vector<Element> upright;
+  std::vector<Element> ends;
+  for (const Element& line : LinesOf(Parse(svg), "#0072b2")) {
+    (line.Has("x1", line.attributes.at("x2")) ? upright : ends).push_back(line);
+  }
+  ASSERT_EQ(upright.size(), 2U);
+  ASSERT_EQ(ends.size(), 4U);
+  const std::vector<Element> points = Named(Parse(svg), "circle");
+  for (std::size_t i = 0; i < 2; ++i) {
+    // The circle of the legend is drawn last.
+    EXPECT_NEAR(upright[i].Number("x1"), points[i].Number("cx"), 0.02);
+    EXPECT_NEAR(points[i].Number("cy"), HeightOf(svg, series.y[i]), 0.02);
+    EXPECT_NEAR(upright[i].Number("y1"), HeightOf(svg, series.low[i]), 0.02);
+    EXPECT_NEAR(upright[i].Number("y2"), HeightOf(svg, series.high[i]), 0.02);
+    EXPECT_NEAR(ends[2 * i].Number("y1"), HeightOf(svg, series.low[i]), 0.02);
+    EXPECT_NEAR(ends[2 * i + 1].Number("y1"), HeightOf(svg, series.high[i]), 0.02);
+  }
+}
+
+// An interval that ends at zero, infinitely far down a logarithmic axis, runs off its bottom.
+TEST(SvgPlot, WhatReachesZeroRunsOffTheBottom) {
+  PlotSeries series{.name = "s", .x = {1}, .y = {4}, .low = {0}, .high = {5}};
+  series.points_only = true;
+  PlotOptions options;
+  options.log_y = true;
+  const std::string svg = RenderSvgPlot({series}, options);
+  const double bottom = YTicks(svg).front().Number("y") - 4.2;
+  double lowest = 0;
+  for (const Element& line : LinesOf(Parse(svg), "#0072b2")) {
+    lowest = std::max({lowest, line.Number("y1"), line.Number("y2")});
+  }
+  EXPECT_NEAR(lowest, bottom, 0.02);
+}
+
+TEST(SvgPlot, TheZeroOfAnAxisIsALine) {
+  const auto axis_lines = [](double low) {
+    PlotSeries series{.name = "s", .x = {0, 1}, .y = {low, 4}};
+    std::vector<double> heights;
+    for (const Element& line : LinesOf(Parse(RenderSvgPlot({series}, {})), "#888888")) {
+      if (line.Has("y1", line.attributes.at("y2"))) heights.push_back(line.Number("y1"));
+    }
+    return heights;
+  };
+  EXPECT_EQ(axis_lines(0).size(), 1U) << "the x axis itself";
+  const std::vector<double> both = axis_lines(-2);
+  ASSERT_EQ(both.size(), 2U);
+  PlotSeries series{.name = "s", .x = {0, 1}, .y = {-2, 4}};
+  const std::string svg = RenderSvgPlot({series}, {});
+  for (const Element& tick : YTicks(svg)) {
+    if (tick.text == "0") {
+      EXPECT_NEAR(tick.Number("y") - 4.2, both[1], 0.02);
+    }
+  }
+}
+
+TEST(SvgPlot, AMarkStandsAtItsValue) {
+  PlotOptions options;
+  options.x_powers_of_two = true;
+  options.vertical_marks = {{4, "here"}, {32, "a long word at the right end"}};
+  const std::string svg = RenderSvgPlot({Ring()}, options);
+  const std::vector<Element> lines = LinesOf(Parse(svg), "#777777");
+  ASSERT_EQ(lines.size(), 2U);
+  for (const Element& tick : XTicks(svg)) {
+    if (tick.text == "4") {
+      EXPECT_NEAR(lines[0].Number("x1"), tick.Number("x"), 0.02);
+    }
+    if (tick.text == "32") {
+      EXPECT_NEAR(lines[1].Number("x1"), tick.Number("x"), 0.02);
+    }
+  }
+  // A text without room to the right of its line ends at it.
+  const std::vector<Element> texts = Texts(Parse(svg), "font-style", "italic");
+  ASSERT_EQ(texts.size(), 2U);
+  EXPECT_EQ(texts[0].attributes.count("text-anchor"), 0U);
+  EXPECT_GT(texts[0].Number("x"), lines[0].Number("x1"));
+  EXPECT_TRUE(texts[1].Has("text-anchor", "end"));
+  EXPECT_LT(texts[1].Number("x"), lines[1].Number("x1"));
+}
+
+// Twenty-four points of a line have markers; one more, on any of the lines, and none has.
+TEST(SvgPlot, ALongLineHasNoMarkers) {
+  const auto markers = [](int points, bool beside) {
+    PlotSeries line{.name = "line"};
+    for (int i = 0; i < points; ++i) {
+      line.x.push_back(i);
+      line.y.push_back(i);
+    }
+    std::vector<PlotSeries> series = {line};
+    if (beside) series.push_back(Ring());
+    const std::vector<Element> all = Parse(RenderSvgPlot(series, {}));
+    return Named(all, "circle").size() + Named(all, "polygon").size();
+  };
+  EXPECT_EQ(markers(24, false), 24U);
+  EXPECT_EQ(markers(25, false), 0U);
+  EXPECT_EQ(markers(25, true), 0U);
+}
+
+// From 700 on there is room for a label at the end of a line that comes to it.
+TEST(SvgPlot, LabelsAtTheEndOfLinesNeedRoom) {
+  const auto labels = [](double width, double reach) {
+    PlotOptions options;
+    options.width = width;
+    PlotSeries whole{.name = "whole", .x = {0, 100}, .y = {1, 2}};
+    PlotSeries part{.name = "part", .x = {0, reach}, .y = {4, 5}};
+    return Strings(EndLabels(RenderSvgPlot({whole, part}, options)));
+  };
+  using V = std::vector<std::string>;
+  EXPECT_EQ(labels(700, 100), (V{"part", "whole"}));
+  EXPECT_EQ(labels(699, 100), V());
+  EXPECT_EQ(labels(700, 97), (V{"part", "whole"}));
+  EXPECT_EQ(labels(700, 90), V{"whole"});
+}
+
+TEST(SvgPlot, MeasurementsLieOnTopOfLines) {
+  PlotSeries points = Ring();
+  points.name = "measured";
+  points.points_only = true;
+  const std::string svg = RenderSvgPlot({points, Ring()}, {});
+  EXPECT_LT(svg.find("<title>ring</title>"), svg.find("<title>measured</title>"));
+}
+
+// Whether zero belongs to an axis, and where one value stands on it.
+TEST(SvgPlot, EndsOfAnAxis) {
+  const auto y_ends = [](std::vector<double> y, bool log) {
+    PlotSeries series{.name = "s", .y = y};
+    for (std::size_t i = 0; i < y.size(); ++i) series.x.push_back(static_cast<double>(i));
+    PlotOptions options;
+    options.log_y = log;
+    const std::vector<std::string> ticks = Strings(YTicks(RenderSvgPlot({series}, options)));
+    return std::pair(ticks.front(), ticks.back());
+  };
+  using Ends = std::pair<std::string, std::string>;
+  EXPECT_EQ(y_ends({60, 100}, false), Ends("0", "100"));
+  EXPECT_EQ(y_ends({61, 100}, false), Ends("50", "110"));
+  EXPECT_EQ(y_ends({-100, -60}, false), Ends("−100", "0"));
+  EXPECT_EQ(y_ends({7, 7}, false), Ends("0", "14"));
+  EXPECT_EQ(y_ends({0, 0}, false), Ends("0.0", "1.0"));
+  EXPECT_EQ(y_ends({3, 3}, true), Ends("1", "10"));
+  EXPECT_EQ(y_ends({3, 2000}, true), Ends("2", "2,000"));
+  EXPECT_EQ(y_ends({3, 20000}, true), Ends("1", "100,000"));
+  EXPECT_EQ(y_ends({2e6, 8e6}, true), Ends("1", "9")) << "times a million";
+}
+
+TEST(SvgPlot, LabelsOfTicksBeyondAMillion) {
+  PlotSeries series{.name = "s", .x = {1e6, 4e6, 6e7}, .y = {1, 2, 3}};
+  PlotOptions options;
+  options.log_x = true;
+  EXPECT_EQ(Strings(XTicks(RenderSvgPlot({series}, options))),
+            (std::vector<std::string>{"10⁶", "2×10⁶", "5×10⁶", "10⁷", "2×10⁷", "5×10⁷"}));
+}
+
+// Magnitudes that nobody means are none.
+TEST(SvgPlot, WhatIsBeyondAllMeasureIsLeftOut) {
+  PlotSeries series{.name = "s", .x = {1, 2, 3, 4}, .y = {1e201, 3, -1e201, 1e-201}};
+  const std::string svg = RenderSvgPlot({series}, {});
+  EXPECT_EQ(Parse(svg)[2].text, "y against x. s: 2 points, from 3 at 2 to 0 at 4.");
 }
 
 // ---- Anything at all: well-formed, on the page, ticks in order.

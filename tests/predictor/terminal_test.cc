@@ -10,6 +10,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stepcast {
@@ -388,6 +389,42 @@ TEST(StackedBar, EveryStyleFillsTheWidthAndKeepsPartsApart) {
     const bool ascii = std::all_of(text.begin(), text.end(),
                                    [](char c) { return static_cast<unsigned char>(c) < 0x80; });
     EXPECT_EQ(ascii, !style.utf8);
+  }
+}
+
+// Half a thousandth is told as a tenth of a per cent, and less as less.
+TEST(StackedBar, NothingLooksLikeZeroThatIsNot) {
+  const auto share = [](double part) {
+    const std::string row =
+        Lines(StackedBar({{"a", part, ""}, {"b", 1 - part, ""}}, 10, kPlain))[1];
+    return row.substr(row.find_first_not_of(' ', row.find(" a ") + 2));
+  };
+  EXPECT_EQ(share(0.0004), "<0.1 %");
+  EXPECT_EQ(share(0.00051), "0.1 %");
+  EXPECT_EQ(share(0), "0.0 %");
+}
+
+// Full blocks of the palette first, then a palette of other blocks.
+TEST(StackedBar, ColoursComeAgainWithOtherBlocks) {
+  std::vector<BarPart> parts(8, {"part", 1, ""});
+  const std::string text = StackedBar(parts, 8, kColour, 0);
+  const std::string bar = Lines(text)[0];
+  for (const int colour : {25, 172, 36, 175, 74, 166, 246}) {
+    EXPECT_NE(bar.find("\x1b[38;5;" + std::to_string(colour) + "m█"), std::string::npos) << colour;
+  }
+  EXPECT_TRUE(bar.ends_with("\x1b[38;5;25m▓\x1b[0m")) << bar;
+}
+
+// Where a character is of no width, or of two.
+TEST(DisplayWidth, EndsOfItsRanges) {
+  const std::pair<char32_t, int> widths[] = {
+      {0x2ff, 1},   {0x300, 0},   {0x36f, 0},   {0x370, 1},   {0x10ff, 1},  {0x1100, 2},
+      {0x200a, 1},  {0x200b, 0},  {0x200f, 0},  {0x2010, 1},  {0x303e, 2},  {0x303f, 1},
+      {0x4e00, 2},  {0xa4cf, 2},  {0xa4d0, 1},  {0xac00, 2},  {0xd7a3, 2},  {0xd7a4, 1},
+      {0xfe0f, 0},  {0xfe10, 1},  {0xfeff, 0},  {0xff00, 2},  {0xff60, 2},  {0xff61, 1},
+      {0x1f2ff, 1}, {0x1f300, 2}, {0x1faff, 2}, {0x1fb00, 1}, {0x20000, 2}, {0x3fffd, 2}};
+  for (const auto& [character, width] : widths) {
+    EXPECT_EQ(internal::CodePointWidth(character), width) << static_cast<unsigned>(character);
   }
 }
 
