@@ -650,6 +650,41 @@ TEST(ProfileSays, WhatIsWrong) {
   EXPECT_EQ(Json::parse(result.out), JsonOf({"profile", "xeon-onednn-1"}));
 }
 
+// ---- page and report.
+
+TEST(PageSays, WhatWasWritten) {
+  const TempFolder folder;
+  const std::string file = folder.Path("what-if.html");
+  const Words page = {"page", "--cluster", "ufrgs-tupi", "--cluster", "gce-t4", "--output", file};
+  const ProcessResult result = Stepcast(page);
+  if (result.err.find("emscripten") != std::string::npos) GTEST_SKIP() << result.err;
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(Unwrapped(result.out), "- written to " + file + ", which any browser opens ");
+  const Json json = JsonOf(page);
+  EXPECT_EQ(json, (Json{{"output", file},
+                        {"bytes", FileContent(file).size()},
+                        {"clusters", {"ufrgs-tupi", "gce-t4"}}}));
+  ExpectError({"page", "--cluster", "gce-t4"}, {"--output: is required"});
+  ExpectError(
+      page + Words{"--cluster", "gce-t4"},
+      {"--cluster: 'gce-t4' has the name of two clusters, gce-t4; allowed: each name once"});
+  // Without a cluster of one's own those that are shipped.
+  const Json all = JsonOf({"page", "--output", file}).at("clusters");
+  const Json shipped = JsonOf({"machines"}).at("clusters");
+  ASSERT_EQ(all.size(), shipped.size());
+  for (const Json& cluster : shipped) {
+    EXPECT_EQ(std::count(all.begin(), all.end(), cluster.at("name")), 1) << cluster.at("name");
+  }
+}
+
+TEST(ReportSays, WhereThePageIs) {
+  const TempFolder folder;
+  const std::string file = folder.Path("report.html");
+  ExpectSaid({{"report", "--cluster", "ufrgs-tupi", "--runs",
+               kData + "/measurements/ufrgs-tupi-fit.csv", "--output", file},
+              {"- written to " + file + ", which any browser opens and prints "}});
+}
+
 // ---- Options of training.
 
 // The help of how a workload is trained says what holds where nobody does.

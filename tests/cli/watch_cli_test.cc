@@ -11,6 +11,7 @@
 #include "data/io/machines.h"
 #include "data/workloads/catalog.h"
 #include "predictor/predictor.h"
+#include "predictor/report/terminal.h"
 #include "tests/cli/number_table.h"
 #include "tests/cli/program.h"
 #include "tests/support/temp_file.h"
@@ -238,6 +239,96 @@ TEST(WatchCli, ASlowDriftIsTold) {
   EXPECT_NEAR(first.at("before_s"), 0.4 * 1.007, 0.4 * 0.01);
   EXPECT_GT(first.at("now_s"), 1.015 * first.at("before_s").get<double>());
   ExpectText(Watch(log), {"steps have changed little by little: "}, 1);
+}
+
+// Lines and summary, beside the events of the same log.
+TEST(WatchCli, SaysTheNumbersOfItsJson) {
+  const TempFolder folder;
+  const std::string log = folder.Write("train.log", Log(120, 90, 1.6) + "hello\n");
+  const ProcessResult result = Stepcast(Watch(log, {"--every", "25"}));
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  const std::string text = program::Unwrapped(result.out);
+  const auto time = [](const Json& of, const char* key) {
+    return FormatDuration(Seconds(of.at(key).get<double>()));
+  };
+  const auto interval = [&](const Json& of, const char* middle) {
+    return time(of, middle) + " (90 % interval " + time(of, "low_s") + " to " + time(of, "high_s") +
+           ")";
+  };
+  const auto drift = [&](const Json& of) {
+    return "line " + of.at("line").dump() + ", step " + of.at("steps").dump() + ": " +
+           of.at("cause").get<std::string>() + " has changed: " + time(of, "now_s") +
+           " instead of " + time(of, "before_s");
+  };
+  std::size_t at = 0;
+  const auto says_next = [&](const std::string& line) {
+    const std::size_t found = text.find(line, at);
+    ASSERT_NE(found, std::string::npos) << line << "\n" << text;
+    at = found + line.size();
+  };
+  int steps = 0;
+  Json forecast;
+  for (const Json& event : EventsOf(Stepcast(Watch(log, {"--every", "25", "--json"})))) {
+    const std::string kind = event.at("event");
+    if (kind == "forecast") {
+      forecast = event;
+      says_next("forecast " + interval(event, "step_time_s"));
+    } else if (kind == "drift") {
+      says_next(drift(event));
+    } else if (kind == "steps") {
+      EXPECT_EQ(event.at("numbers"), 25 * ++steps);
+      says_next("line " + event.at("line").dump() + ", step " + event.at("steps").dump() + ": " +
+                time(event, "step_time_s") + ", where " + time(event, "expected_s") +
+                " was expected; learnt " + interval(event, "learnt_s"));
+    } else {
+      ASSERT_EQ(kind, "end");
+      EXPECT_EQ(event.at("unknown_lines"), 1);
+      says_next("resnet50 on gce-t4 (t4): 8 workers (2 x 4), allreduce, local batch 32 ");
+      says_next(" forecast " + interval(forecast, "step_time_s"));
+      says_next(" measured " + time(event, "mean_s") +
+                " in the mean of 100 steps, 100 % of 100 numbers within the interval ");
+      says_next(" last " + time(event, "step_time_s") + ", where " + time(event, "expected_s") +
+                " was expected");
+      says_next(" learnt " + interval(event, "learnt_s"));
+      ASSERT_EQ(event.at("drifts").size(), 1U);
+      says_next(" drift " + drift(event.at("drifts").at(0)));
+      says_next(" left out 20 of the warm-up, 1 lines of validation, 1 lines not understood ");
+    }
+  }
+  EXPECT_EQ(steps, 4);
+  EXPECT_EQ(text.find(" ranks "), std::string::npos) << "there is one";
+  // Without a change, and with nothing left out.
+  const std::string steady = program::Unwrapped(
+      Stepcast(Watch(folder.Write("steady.log", Log(30, 999, 1)), {"--warm-up", "0"})).out);
+  EXPECT_NE(steady.find(" drift none "), std::string::npos) << steady;
+  EXPECT_EQ(steady.find(" left out "), std::string::npos) << steady;
+}
+
+// Of many changes the summary has the last five.
+TEST(WatchCli, TellsTheLastFiveChanges) {
+  const TempFolder folder;
+  std::ostringstream text;
+  for (int i = 0; i < 20 + 8 * 80; ++i) {
+    const double step_s = i >= 20 && (i - 20) / 80 % 2 == 1 ? 0.8 : 0.4;
+    text << "Epoch: [0][" << i << "/9999]\tTime " << step_s + 0.004 * std::sin(7.0 * i)
+         << " (0.4)\tLoss 6.9 (6.9)\n";
+  }
+  const std::string log = folder.Write("train.log", text.str());
+  const Json drifts = EventsOf(Stepcast(Watch(log, {"--json"}))).back().at("drifts");
+  ASSERT_GT(drifts.size(), 5U);
+  const std::string out = Stepcast(Watch(log)).out;
+  const std::string summary = program::Unwrapped(out.substr(out.find("\n  forecast ")));
+  for (std::size_t i = 0; i < drifts.size(); ++i) {
+    const std::string line = "line " + drifts.at(i).at("line").dump() + ", step ";
+    EXPECT_EQ(summary.find(line) != std::string::npos, i + 5 >= drifts.size()) << line << summary;
+  }
+}
+
+TEST(WatchCli, AProfileIsNotFollowed) {
+  const TempFolder folder;
+  ExpectError({"watch", folder.Write("train.log", Log(30, 99, 1)), "--for", "0 s", "--profile",
+               "xeon-onednn-1", "--workload", "resnet50", "--local-batch", "16"},
+              {"--profile: 'xeon-onednn-1' cannot be followed by steps"});
 }
 
 // Steps shorter than the interval are as little within it as longer ones.

@@ -72,6 +72,7 @@ class ServeProcess {
     }
   }
 
+  const nlohmann::json& told() const { return told_; }
   std::uint16_t port(const char* key = "listen") const {
     const std::string address = told_.value(key, "");
     return static_cast<std::uint16_t>(std::atoi(address.substr(address.rfind(':') + 1).c_str()));
@@ -155,6 +156,70 @@ TEST(ServeProgram, AnswersReadsAnewAndStops) {
   serve.Signal(SIGTERM);
   EXPECT_EQ(serve.Wait(), 0);
   EXPECT_TRUE(client.IsClosed());
+}
+
+// Who can be reached by others is told so, and everybody where it listens and what it serves.
+TEST(ServeProgram, TellsWhereItListensAndWhoReachesIt) {
+  for (const std::string address : {"127.0.0.1", "0.0.0.0"}) {
+    ServeProcess serve(
+        {"--cluster", "ufrgs-tupi", "--cluster", "gce-t4", "--listen", address + ":0"});
+    const std::string listen = address + ":" + std::to_string(serve.port());
+    EXPECT_GT(serve.port(), 0);
+    EXPECT_EQ(serve.told(),
+              (nlohmann::json{
+                  {"listen", listen}, {"grpc", nullptr}, {"clusters", {"ufrgs-tupi", "gce-t4"}}}));
+    EXPECT_EQ(serve.errors().find("stepcast: " + listen + " can be reached from other machines") !=
+                  std::string::npos,
+              address == "0.0.0.0")
+        << serve.errors();
+    serve.Signal(SIGTERM);
+    EXPECT_EQ(serve.Wait(), 0);
+    EXPECT_NE(serve.errors().find("stopping: answers what was asked\n"), std::string::npos);
+    EXPECT_EQ(serve.errors().find("were cut off"), std::string::npos) << serve.errors();
+  }
+  // In words it stands beside all else that is told.
+  const ProcessResult words =
+      RunProcess({"/usr/bin/timeout", "--signal", "TERM", "2", STEPCAST_PROGRAM, "serve",
+                  "--cluster", "gce-t4", "--listen", "127.0.0.1:0"});
+  EXPECT_EQ(words.out, "");
+  const std::size_t answers = words.err.find(" answers\n");
+  ASSERT_NE(answers, std::string::npos) << words.err;
+  EXPECT_EQ(words.err.rfind("stepcast: http://127.0.0.1:", 0), 0U) << words.err;
+  EXPECT_LT(answers, words.err.find("stopping: ")) << words.err;
+}
+
+TEST(ServeProgram, RefusesWhatItCannotServe) {
+  const TempFolder folder;
+  const std::string pipe = folder.Path("c.yaml");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::vector<std::string> serve = {STEPCAST_PROGRAM, "serve"};
+  const struct {
+    std::vector<std::string> words;
+    const char* said;
+  } cases[] = {
+      {{}, "--cluster: is required"},
+      {{"--cluster", "gce-t4", "--max-body", "2 GiB"},
+       "--max-body: '2 GiB' is out of range; allowed: 1 B to 1 GiB\n"},
+      {{"--cluster", "gce-t4", "--max-plans", "0"},
+       "--max-plans: '0' is out of range; allowed: a whole number from 1 to 100000000\n"},
+      {{"--cluster", "gce-t4", "--threads", "1025"},
+       "--threads: '1025' is out of range; allowed: a whole number from 1 to 1024\n"},
+      {{"--cluster", "gce-t4", "--max-connections", "1000001"},
+       "--max-connections: '1000001' is out of range; allowed: a whole number from 1 to 1000000\n"},
+      {{"--cluster", "gce-t4", "--listen", "8080"},
+       "--listen: '8080' is not an address with a port"},
+      {{"--cluster", "gce-t4", "--grpc", "8080"}, "--grpc: '8080' is not an address with a port"},
+      {{"--cluster", "gce-t4", "--drain", "10"}, "--drain: '10' has no unit"},
+      {{"--cluster", pipe}, "c.yaml: is a pipe; allowed: a file, which can be read anew\n"},
+      {{"--cluster", "gce-t4", "--workload-file", pipe}, "c.yaml: is a pipe"},
+  };
+  for (const auto& c : cases) {
+    std::vector<std::string> words = serve;
+    words.insert(words.end(), c.words.begin(), c.words.end());
+    const ProcessResult result = RunProcess(words);
+    EXPECT_EQ(result.exit_code, 2) << c.said;
+    EXPECT_NE(result.err.find(c.said), std::string::npos) << result.err << "lacks: " << c.said;
+  }
 }
 
 TEST(ServeProgram, KeepsWhatJobsHaveLearnt) {
