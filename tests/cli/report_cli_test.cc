@@ -284,6 +284,105 @@ TEST_F(ReportCli, IsTheSameEachTime) {
   }
 }
 
+// Each sentence of a page where it is due, and nowhere else: of runs that name hosts, of runs of
+// which some are suspect, and of messages without compute.
+TEST_F(ReportCli, SentencesStandWhereTheyAreDue) {
+  const std::string messages =
+      folder_.Write("messages.csv", kHeader +
+                                        "message_1048576,rtx_4090,1-1,0,ring,1,0.02\n"
+                                        "message_4194304,rtx_4090,1-1,0,ring,1,0.08\n");
+  const std::vector<HtmlElement> pages[] = {PageOf(kFit), PageOf(RunsWithSuspects(folder_)),
+                                            PageOf(messages)};
+  const struct {
+    const char* begin;  // of a paragraph, a caption or a heading
+    const char* name;   // of its element
+    bool due[3];
+  } sentences[] = {
+      {"The runs name no hosts, so that all links are taken to be alike.",
+       "p",
+       {false, true, true}},
+      {"No measured network was given", "p", {true, true, true}},
+      {"MAPE is the mean of |predicted / measured - 1|; beside it the median and the 90th "
+       "percentile of the same, and its mean with its sign, the bias. In 90 % interval is the "
+       "share of the runs that were measured within the interval of their forecast: nine in ten",
+       "p",
+       {true, true, true}},
+      {"A prior of 10 x/ 2 is a belief of 10 with a factor of 2 as its standard deviation. data "
+       "decided where the runs removed at least three quarters of the variance of ln(value), the "
+       "prior where they removed less than one quarter.",
+       "p",
+       {true, true, true}},
+      {"parameters, one step and beyond the runs are standard deviations of ln(step)",
+       "p",
+       {true, true, false}},
+      {"The runs have no workload with compute, so that there is no step to forecast.",
+       "p",
+       {false, false, true}},
+      {"The runs have no workload with compute, of which a forecast could be narrowed.",
+       "p",
+       {false, false, true}},
+      {"The runs that would narrow the forecast of the whole cluster the most.",
+       "p",
+       {true, true, false}},
+      {"None: the fit meets all runs, and no two of one plan contradict each other.",
+       "p",
+       {true, false, true}},
+      {"No pair of parameters shows as a product or ratio.", "p", {false, true, true}},
+      {"Errors and coverage by distance: doublings of nodes, workers, devices or batch beyond the "
+       "fitted runs, rounded up; 0 is within them",
+       "caption",
+       {true, true, true}},
+      {"The whole cluster with the smallest batch that was fitted", "caption", {true, true, false}},
+      {"resnet50 on rtx_4090: 4 workers (4 x 1) on tupi1+tupi2+tupi5+tupi6, allreduce, local batch "
+       "128",
+       "h3",
+       {true, false, false}},
+      {"vgg16 on rtx_4090: 4 workers", "h3", {false, true, false}},
+  };
+  for (const auto& sentence : sentences) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto elements = HtmlNamed(pages[i], sentence.name);
+      const auto said = std::count_if(
+          elements.begin(), elements.end(),
+          [&](const HtmlElement& element) { return element.text.rfind(sentence.begin, 0) == 0; });
+      EXPECT_EQ(said, sentence.due[i] ? 1 : 0) << sentence.begin << " on page " << i;
+    }
+  }
+}
+
+// A section for each question, and one more for the runs that judge; forecasts beyond the fitted
+// runs have a plot of their errors by how far they are.
+TEST_F(ReportCli, SectionsAreTheQuestions) {
+  const auto texts = [](const std::vector<HtmlElement>& page, const char* name) {
+    Words all;
+    for (const HtmlElement& element : HtmlNamed(page, name)) all.push_back(element.text);
+    return all;
+  };
+  const Words first = {"Summary", "Caveats", "Links", "Fits and residuals"};
+  const Words rest = {"Forecasts", "Parameters", "Suspect runs",
+                      "What these runs cannot tell apart", "What to measure next"};
+  const auto by_distance = [](const Words& captions) {
+    return std::count(captions.begin(), captions.end(),
+                      "Error by distance from the fitted runs At zero are runs within the range of "
+                      "the fitted ones.");
+  };
+  const auto page = PageOf(kFit);
+  EXPECT_EQ(texts(page, "h2"), first + rest);
+  EXPECT_EQ(by_distance(texts(page, "figcaption")), 0);
+  const auto judged = PageOf(kFit, {"--judge", kHeldOut});
+  EXPECT_EQ(texts(judged, "h2"), first + Words{"Judged by runs that were not fitted"} + rest);
+  EXPECT_EQ(by_distance(texts(judged, "figcaption")), 1);
+  EXPECT_EQ(HtmlNamed(page, "p").front().text,
+            "UFRGS PCAD, tupi machines: RTX 4090, one a node, 1 Gbit/s Ethernet");
+
+  const std::string file = folder_.Path("judged.html");
+  JsonOf({"evaluate", "--cluster", "ufrgs-tupi", "--runs", kFit, "--report", file});
+  const auto evaluation = ReadHtml(FileContent(file));
+  EXPECT_EQ(HtmlNamed(evaluation, "h1").front().text, "ufrgs-tupi: predicted against measured");
+  EXPECT_EQ(texts(evaluation, "h2"),
+            (Words{"Errors and coverage", "Predicted over measured", "Runs"}));
+}
+
 // ---- The network.
 
 NetworkProfile SlowHostProfile() {
