@@ -187,7 +187,7 @@ std::vector<std::pair<std::string, std::string>> PlotsOf(const std::string& page
   return plots;
 }
 
-class PagePlots : public testing::Test {
+class ReportPlots : public testing::Test {
  protected:
   // The figures of that title in the page; what stands above each is in `captions_`.
   std::vector<std::string> Figures(const std::string& page, const std::string& title) {
@@ -208,7 +208,7 @@ class PagePlots : public testing::Test {
   std::vector<std::string> captions_;
 };
 
-TEST_F(PagePlots, OfAnEvaluationHaveItsRows) {
+TEST_F(ReportPlots, OfAnEvaluationHaveItsRows) {
   const std::string page_file = folder_.Path("judged.html");
   const Json rows = JsonOf({"evaluate", "--cluster", "ufrgs-tupi", "--runs", kFit, "--rows",
                             "--report", page_file})
@@ -271,7 +271,7 @@ TEST_F(PagePlots, OfAnEvaluationHaveItsRows) {
 }
 
 // More than forty runs are a line in the order of their forecasts, with a band and without bars.
-TEST_F(PagePlots, OfManyRunsAreInTheOrderOfForecasts) {
+TEST_F(ReportPlots, OfManyRunsAreInTheOrderOfForecasts) {
   const auto figures = [&](int runs, const std::string& title) {
     std::string rows = "workload,device,placement,servers,strategy,local_batch,step_time_s\n";
     for (int i = 0; i < runs; ++i) {
@@ -306,7 +306,7 @@ TEST_F(PagePlots, OfManyRunsAreInTheOrderOfForecasts) {
 }
 
 // Forecasts over nodes are those of predict, beside the runs, of which the largest is marked.
-TEST_F(PagePlots, OverNodesHaveForecastsAndRuns) {
+TEST_F(ReportPlots, OverNodesHaveForecastsAndRuns) {
   const std::string cluster =
       folder_.Write("big.yaml",
                     "name: big\ndevice: t4\nnodes: 16\ndevices_per_node: 2\nlink: {bandwidth: 10 "

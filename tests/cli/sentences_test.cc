@@ -652,7 +652,7 @@ TEST(ProfileSays, WhatIsWrong) {
 
 // ---- page and report.
 
-TEST(PageSays, WhatWasWritten) {
+TEST(WhatIfSays, WhatWasWritten) {
   const TempFolder folder;
   const std::string file = folder.Path("what-if.html");
   const Words page = {"page", "--cluster", "ufrgs-tupi", "--cluster", "gce-t4", "--output", file};
@@ -677,7 +677,7 @@ TEST(PageSays, WhatWasWritten) {
   }
 }
 
-TEST(ReportSays, WhereThePageIs) {
+TEST(ReportSays, WhereItWasWritten) {
   const TempFolder folder;
   const std::string file = folder.Path("report.html");
   ExpectSaid({{"report", "--cluster", "ufrgs-tupi", "--runs",

@@ -74,7 +74,7 @@ const std::vector<std::string> kHostile = {"<script>alert(1)</script>",
                                            "http://example.org/x.js"};
 
 // A table of fifteen rows is kept on one sheet of paper.
-TEST(HtmlPage, ShortTablesStayTogether) {
+TEST(HtmlReport, ShortTablesStayTogether) {
   for (const auto& [rows, kind] :
        {std::pair(1, "small"), std::pair(15, "small"), std::pair(16, "long")}) {
     HtmlPage page("title", "");
@@ -88,7 +88,7 @@ TEST(HtmlPage, ShortTablesStayTogether) {
   }
 }
 
-TEST(HtmlPage, HostileTextsStayTexts) {
+TEST(HtmlReport, HostileTextsStayTexts) {
   const std::vector<std::string> plain = Tags(PageOf("plain"));
   for (const std::string& text : kHostile) {
     SCOPED_TRACE(text);
@@ -100,7 +100,7 @@ TEST(HtmlPage, HostileTextsStayTexts) {
   }
 }
 
-RC_GTEST_PROP(HtmlPage, NoTextBecomesMarkup, ()) {
+RC_GTEST_PROP(HtmlReport, NoTextBecomesMarkup, ()) {
   std::string text = "x";  // a plot leaves out what names nothing
   for (const std::string& part : *rc::gen::container<std::vector<std::string>>(
            rc::gen::oneOf(rc::gen::elementOf(kHostile), rc::gen::arbitrary<std::string>()))) {
@@ -112,7 +112,7 @@ RC_GTEST_PROP(HtmlPage, NoTextBecomesMarkup, ()) {
   RC_ASSERT(Tags(PageOf(text)) == plain);
 }
 
-TEST(HtmlPage, NothingIsLoaded) {
+TEST(HtmlReport, NothingIsLoaded) {
   const std::string page = PageOf("plain");
   for (const char* way : {"http:", "https:", "url(", "@import", "<script", " src="}) {
     EXPECT_EQ(page.find(way), std::string::npos) << way;
@@ -121,7 +121,7 @@ TEST(HtmlPage, NothingIsLoaded) {
   EXPECT_EQ(page, PageOf("plain"));
 }
 
-TEST(HtmlPage, ItsStructureIsForThoseWhoDoNotSeeIt) {
+TEST(HtmlReport, ItsStructureIsForThoseWhoDoNotSeeIt) {
   HtmlPage page("Title", "of a test");
   page.Section("First");
   page.Subsection("Below");
@@ -184,7 +184,7 @@ TEST(HtmlPage, ItsStructureIsForThoseWhoDoNotSeeIt) {
   }
 }
 
-TEST(HtmlPage, AHeatMapSaysItsValues) {
+TEST(HtmlReport, AHeatMapSaysItsValues) {
   HeatMap map;
   map.corner = "from \\ to";
   map.names = {"n1", "n2", "n3"};
@@ -207,7 +207,7 @@ TEST(HtmlPage, AHeatMapSaysItsValues) {
 }
 
 // Of more than sixteen names a map is a pattern, whose values are told where one points.
-TEST(HtmlPage, AMapOfManyNamesIsAPattern) {
+TEST(HtmlReport, AMapOfManyNamesIsAPattern) {
   for (const std::size_t names : {std::size_t{16}, std::size_t{17}}) {
     HeatMap map;
     map.corner = "from";
@@ -230,7 +230,7 @@ TEST(HtmlPage, AMapOfManyNamesIsAPattern) {
 }
 
 // Cells of sentences are broken into lines, those of names and numbers are not; nor is the first.
-TEST(HtmlPage, SentencesInACellAreBroken) {
+TEST(HtmlReport, SentencesInACellAreBroken) {
   HtmlPage page("t", "s");
   page.Section("x");
   const std::string name(41, 'n');
@@ -251,7 +251,7 @@ TEST(HtmlPage, SentencesInACellAreBroken) {
 }
 
 // Plots that follow each other stand side by side, whatever else there is.
-TEST(HtmlPage, PlotsStandSideBySide) {
+TEST(HtmlReport, PlotsStandSideBySide) {
   HtmlPage page("t", "s");
   page.Section("x");
   const PlotSeries line{.name = "line", .x = {1, 2}, .y = {3, 4}};
@@ -284,7 +284,7 @@ TEST(HtmlPage, PlotsStandSideBySide) {
 }
 
 // Notes are a list, warnings one that says what they are, and of none there is nothing.
-TEST(HtmlPage, ListsOfSentences) {
+TEST(HtmlReport, ListsOfSentences) {
   HtmlPage page("t", "s");
   page.Section("x");
   const std::string before = page.Text();
@@ -341,7 +341,7 @@ double Contrast(const std::string& a, const std::string& b) {
   return (high + 0.05) / (low + 0.05);
 }
 
-TEST(HtmlPage, TextsAndLinesStandOutLightAndDark) {
+TEST(HtmlReport, TextsAndLinesStandOutLightAndDark) {
   const std::string style = HtmlNamed(ReadHtml(PageOf("plain")), "style").front().text;
   const auto [light, dark] = ColoursOf(style);
   ASSERT_GT(light.size(), 30U);
@@ -369,7 +369,7 @@ TEST(HtmlPage, TextsAndLinesStandOutLightAndDark) {
 }
 
 // A plot's title and subtitle are its caption, and not drawn into it once more.
-TEST(HtmlPage, APlotIsNamedAboveItAlone) {
+TEST(HtmlReport, APlotIsNamedAboveItAlone) {
   HtmlPage page("page", "of plots");
   page.Section("plots");
   PlotOptions options;
@@ -388,7 +388,7 @@ TEST(HtmlPage, APlotIsNamedAboveItAlone) {
 }
 
 // Every colour of a plot is one that the page's style has.
-TEST(HtmlPage, PlotsHaveTheColoursOfThePage) {
+TEST(HtmlReport, PlotsHaveTheColoursAroundThem) {
   const std::string page = PageOf("plain");
   const std::regex used("(?:fill|stroke)=\"([^\"]*)\"");
   const Colours light = ColoursOf(HtmlNamed(ReadHtml(page), "style").front().text).first;
