@@ -313,12 +313,11 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
                         const RecommendOptions& search,
                         const std::optional<UnequalWorkers>& unequal) {
   const Style style = DetectStyle();
-  const Recommendation& best = *outcome.best;
+  const Recommendation& answer = outcome.is_advice ? *outcome.best : *outcome.baseline;
   const std::string subject =
       fmt::format("{} on {}", DescribeWorkload(target.workload), target.cluster.name);
   std::string out = Heading(
-      outcome.is_advice ? fmt::format("{}: {}", subject, DescribePlan(best.plan))
-                        : fmt::format("{}: keep {}", subject, DescribePlan(outcome.baseline->plan)),
+      fmt::format("{}: {}{}", subject, outcome.is_advice ? "" : "keep ", DescribePlan(answer.plan)),
       style);
   const auto note = [&](const std::string& text) { out += NoteLine(text, style, TerminalWidth()); };
   int more = 0;
@@ -326,9 +325,8 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
   note(Advice(outcome, search));
   if (outcome.is_advice) note("What keeps it from being better: " + outcome.binding + ".");
   if (search.objective == Objective::kGoodput) {
-    const Recommendation& chosen = outcome.is_advice ? best : *outcome.baseline;
     const JobOutlook job =
-        MakeOutlook(chosen.prediction, chosen.plan, target.cluster, target.facts, search.outlook);
+        MakeOutlook(answer.prediction, answer.plan, target.cluster, target.facts, search.outlook);
     note(fmt::format("Its goodput is {}{} (90 % interval {} to {}).",
                      job.not_counted.empty() ? "" : "at most ", FormatThroughput(*job.goodput),
                      FormatThroughput(*job.goodput_low), FormatThroughput(*job.goodput_high)));
@@ -349,14 +347,15 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
   if (const std::string text = UnknownMemoryText(outcome, target.workload); !text.empty()) {
     out += FlagLine(text, style, TerminalWidth());
   }
-  if (const MemoryNeed& memory = best.prediction.memory; memory.verdict == MemoryVerdict::kTight) {
+  if (const MemoryNeed& memory = answer.prediction.memory;
+      memory.verdict == MemoryVerdict::kTight) {
     out += FlagLine(fmt::format("memory of the {} is tight: about {:.1f} of {:.1f} GiB, known "
                                 "within about a quarter",
                                 outcome.is_advice ? "recommended plan" : "plan as given",
                                 memory.total.in(kGibibytes), memory.available->in(kGibibytes)),
                     style, TerminalWidth());
   }
-  for (const std::string& flag : best.prediction.flags) {
+  for (const std::string& flag : outcome.best->prediction.flags) {
     out += FlagLine(flag, style, TerminalWidth());
   }
   return out;

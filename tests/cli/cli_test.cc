@@ -1568,6 +1568,21 @@ TEST(Recommend, SaysThatMemoryIsTight) {
                 "--local-batch", "32", "--try-local-batch", "64"})
           .out;
   EXPECT_EQ(less.find("is tight"), std::string::npos) << less;
+  // Where the plan as given is kept it is that of this one, whatever was tried.
+  const Words kept = {"recommend",  "--cluster",     "ufrgs-tupi", "--workload",
+                      "resnet50",   "--workers",     "4",          "--bandwidth",
+                      "100 Gbit/s", "--try-workers", "1",          "--try-accumulation",
+                      "1",          "--local-batch"};
+  const std::string tried =
+      Unwrapped(Stepcast(kept + Words{"128", "--try-local-batch", "256"}).out);
+  EXPECT_NE(tried.find("Keep that one."), std::string::npos) << tried;
+  EXPECT_EQ(tried.find("is tight"), std::string::npos) << tried;
+  const std::string given =
+      Unwrapped(Stepcast(kept + Words{"256", "--try-local-batch", "128"}).out);
+  EXPECT_NE(given.find("Keep that one."), std::string::npos) << given;
+  EXPECT_NE(given.find("memory of the plan as given is tight: about 21.8 of 24.0 GiB"),
+            std::string::npos)
+      << given;
 }
 
 TEST(Recommend, Json) {
