@@ -307,6 +307,61 @@ TEST_F(ProbeSays, WhereTheLinksOfAClusterAreFrom) {
   EXPECT_NE(alone.err.find("--cluster: is required"), std::string::npos) << alone.err;
 }
 
+// Each kind of probe has its own options, and refuses those of the others by name.
+TEST_F(ProbeSays, WhichOptionsGoWithWhat) {
+  folder_.Write("wanted.csv",
+                "workload,device,placement,servers,strategy,local_batch,step_time_s\n");
+  const struct {
+    Words kind;
+    std::vector<Words> refused;
+  } cases[] = {
+      {{"network"},
+       {{"--steps", "9"},
+        {"--warm-up", "9"},
+        {"--pattern", "x"},
+        {"--shape", "loss=0"},
+        {"--sizes", "4 B"},
+        {"--library", "mpi"},
+        {"--device", "t4"},
+        {"--precision", "fp16"}}},
+      {{"show", "net.json"},
+       {{"--hosts", "a,b"},
+        {"--time-limit", "1 s"},
+        {"--output", "x"},
+        {"--flows", "2"},
+        {"--steps", "9"}}},
+      {{"script", "wanted.csv"},
+       {{"--hosts", "a,b"},
+        {"--pairs"},
+        {"--cluster", "x"},
+        {"--seed", "1"},
+        {"--time", "1 s"},
+        {"--replicates", "2"}}},
+      {{"steps", "wanted.csv"},
+       {{"--flows", "3"},
+        {"--time", "1 s"},
+        {"--pairs"},
+        {"--cluster-output", "x"},
+        {"--sizes", "4 B"},
+        {"--library", "mpi"},
+        {"--pattern", "x"}}},
+      {{"collectives"},
+       {{"--flows", "3"},
+        {"--time", "1 s"},
+        {"--pairs"},
+        {"--cluster-output", "x"},
+        {"--pattern", "x"}}},
+  };
+  for (const auto& c : cases) {
+    for (const Words& option : c.refused) {
+      const ProcessResult result = Probe(c.kind + option, {kToken});
+      EXPECT_EQ(result.exit_code, 2);
+      EXPECT_EQ(result.err, "stepcast: " + option.front() + ": has no meaning for " +
+                                c.kind.front() + "; allowed: without it\n");
+    }
+  }
+}
+
 // ---- Who meets where.
 
 // The first host of a list as Slurm writes it, and the rank that each launcher has set. No host has

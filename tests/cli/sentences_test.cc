@@ -525,6 +525,34 @@ TEST(PlanSays, HowToStartARun) {
   }
 }
 
+// Of runs that are all kept to judge a fit by there is none to be measured.
+TEST(PlanSays, ThatNoRunWouldTellMore) {
+  const TempFolder folder;
+  const std::string row = "resnet50,t4,4-2,0,ring,32,";
+  const std::string measured = folder.Write("among.csv", kRunsHeader + row + "0.5\n");
+  const std::string kept = folder.Write("kept.csv", kRunsHeader + row + "STEP_TIME\n");
+  const Words words = {"plan", "--cluster", "gce-t4", "--workload", "resnet50", "--local-batch",
+                       "32",   "--workers", "6",      "--among",    measured};
+  const std::string none =
+      "No run would tell more about it: what remains is how single steps scatter.";
+  ExpectSaid({words, {"Measure the mean step over about 100 steps behind a warm-up"}, {none}});
+  const Words without = words + Words{"--without", kept};
+  ExpectSaid({without, {"Now: a step of ", none}, {"Measure the mean step", "expected step"}});
+  EXPECT_EQ(JsonOf(without).at("runs"), Json::array());
+}
+
+// More names of workloads than anybody means are refused where the first one too many stands.
+TEST(RunsSay, HowManyWorkloadsTheyMayName) {
+  const TempFolder folder;
+  std::string rows = kRunsHeader;
+  for (int i = 0; i < 501; ++i) {
+    rows += fmt::format("message_{},t4,1-1,0,ring,1,0.1\n", 1024 + 4 * i);
+  }
+  ExpectError({"evaluate", "--cluster", "gce-t4", "--runs", folder.Write("many.csv", rows)},
+              {"many.csv:502: workload: 'message_3024' is one more than may be named; allowed: at "
+               "most 500 workloads\n"});
+}
+
 // ---- profile.
 
 TEST(ProfileSays, WhatItHolds) {
