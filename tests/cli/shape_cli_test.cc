@@ -122,9 +122,15 @@ TEST_F(ShapeCli, EachCombinationIsSetOnAllHostsInTheOrderOfTheSeed) {
                     std::to_string(link.rtt->in(kMilliseconds)) + " " + std::to_string(*link.loss));
   }
   std::set<std::string> asked;
+  std::size_t cell = 0;
   for (const double gigabits : {0.1, 1.0}) {
     for (const double trip_ms : {0.0, 10.0}) {
       for (const double loss : {0.0, 0.01}) {
+        // Told in SI units, the last of them fastest.
+        const Json& told = json["shape"]["cells"][cell++];
+        EXPECT_NEAR(told["bandwidth_bytes_per_s"].get<double>(), gigabits * 1e9 / 8, 1);
+        EXPECT_NEAR(told["rtt_s"].get<double>(), 1e-3 * trip_ms, 1e-12);
+        EXPECT_EQ(told["loss_rate"], loss);
         asked.insert(std::to_string(gigabits) + " " + std::to_string(trip_ms) + " " +
                      std::to_string(loss));
       }

@@ -193,6 +193,46 @@ TEST_F(StepsCli, PartsAreToldInWords) {
   EXPECT_TRUE(result.out.ends_with("- runs: runs.csv\n")) << result.out;
 }
 
+// Servers have a table of their own: their phases beside the forecasts, and how often they update.
+TEST_F(StepsCli, ServersAreToldInWords) {
+  if (!HasWorker("stepcast-parameters")) GTEST_SKIP() << "built without gRPC";
+  Wants("mlp_mnist,t4,1,1,ps-sync,1,STEP_TIME\n");
+  const std::string master = FreeMaster();
+  const Words host = {"--of", "2", "--master", master, "--wait", "20s", "--rank"};
+  std::thread beside([&] { Run(host + Words{"1", "--name", "two"}); });
+  const ProcessResult result =
+      Run(Words{"wanted.csv"} + host +
+          Words{"0", "--name", "one", "--cluster", "gce-t4", "--steps", "12", "--warm-up", "1"});
+  beside.join();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::size_t at = result.out.find("Parameter servers\n");
+  ASSERT_NE(at, std::string::npos) << result.out;
+  const std::string table = result.out.substr(at);
+  EXPECT_EQ(program::RowOf(table, "run"),
+            (Words{"run", "push", "forecast", "update", "forecast", "pull", "forecast", "held back",
+                   "updates [1/s]", "staleness"}));
+  const std::vector<stepcast::Run> runs = ReadRuns(folder_.Path("runs.csv"));
+  ASSERT_EQ(runs.size(), 1U);
+  const Json forecast =
+      program::JsonOf({"predict", "--cluster", "gce-t4", "--workload", "mlp_mnist", "--strategy",
+                       "ps-sync", "--servers", "1", "--placement", "1", "--local-batch", "1"})
+          .at("server_times");
+  const auto time = [&](const char* key) {
+    return FormatDuration(Seconds(forecast.at(key).get<double>()));
+  };
+  const Words row =
+      program::RowOf(table, "mlp_mnist: 1 worker, ps-sync with 1 server, local batch 1");
+  ASSERT_EQ(row.size(), 10U) << table;
+  EXPECT_EQ(row[2], time("push_s"));
+  EXPECT_EQ(row[4], time("update_s"));
+  EXPECT_EQ(row[6], time("pull_s"));
+  EXPECT_EQ(row[8], FormatNumber(1 / runs[0].step_time.si()));
+  EXPECT_EQ(row[9], "0") << "one worker waits for its own update";
+  EXPECT_NE(runs[0].source.find(" of gRPC's servers on two, workers on one; compute waited for: "),
+            std::string::npos)
+      << runs[0].source;
+}
+
 // A worker alone waits as long as the forecast says that it computes, in every micro-step.
 TEST_F(StepsCli, AWorkerAloneTakesAsLongAsItsForecast) {
   if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
