@@ -1,5 +1,5 @@
-// Plots of the program, read back: each point, band and bar is where the same command's JSON has it,
-// under titles that say what is shown.
+// Plots of the program, read back: each point, band and bar is where the same command's JSON has
+// it, under titles that say what is shown.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What stepcast probe says of a measured network, cell by cell and sentence by sentence, and to whom
-// it tells how to join.
+// What stepcast probe says of a measured network, cell by cell and sentence by sentence, and to
+// whom it tells how to join.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
