@@ -91,8 +91,9 @@ std::vector<std::string> Findings(const ScalingLimits& limits, const Plan& plan)
                                  Workers(limits.best_workers), FormatCount(limits.most_workers),
                                  limits.weak_binding.Clause()));
   findings.push_back(
-      fmt::format("A fixed step of {} samples is fastest on {}: {}. {}",
-                  FormatCount(limits.strong_global_batch), Workers(limits.strong_best_workers),
+      fmt::format("A fixed step of {} sample{} is fastest on {}: {}. {}",
+                  FormatCount(limits.strong_global_batch),
+                  limits.strong_global_batch == 1 ? "" : "s", Workers(limits.strong_best_workers),
                   FormatDuration(limits.strong_best_step), limits.strong_binding.sentence));
   if (plan.compress.exists()) {
     const std::optional<DataRate<>>& below = limits.compression_pays_below;

@@ -48,23 +48,38 @@ inline std::string Unwrapped(const std::string& text) {
   return std::regex_replace(text, std::regex("\\s+"), " ");
 }
 
-// A command, what its text has to say, and what is said elsewhere alone.
-struct Said {
-  Words arguments;
+// A sentence or an item in what a command prints, however its lines are broken.
+inline void ExpectSaid(const std::string& printed, const std::string& sentence, bool is_due) {
+  const std::string text = Unwrapped(printed);
+  EXPECT_EQ(text.find(sentence) != std::string::npos, is_due)
+      << printed << (is_due ? "lacks: " : "should not say: ") << sentence;
+}
+
+// A whole line, as the row of a table, with one space for all white space.
+inline void ExpectLine(const std::string& printed, const std::string& line, bool is_due = true) {
+  bool is_there = false;
+  std::istringstream lines(printed);
+  for (std::string one; std::getline(lines, one);) {
+    const std::string plain = Unwrapped(one);
+    is_there = is_there || plain.substr(plain.starts_with(' ') ? 1 : 0) == line;
+  }
+  EXPECT_EQ(is_there, is_due) << printed << (is_due ? "lacks the line: " : "has the line: ")
+                              << line;
+}
+
+// What commands have to say where it is due, and must not say where it is not.
+struct Telling {
+  Words command;
   Words says;
-  Words says_not = {};
+  Words keeps_back = {};
   int exit_code = 0;
 };
-
-inline void ExpectSaid(const Said& c) {
-  const ProcessResult result = Stepcast(c.arguments);
-  EXPECT_EQ(result.exit_code, c.exit_code) << result.err;
-  const std::string text = Unwrapped(result.out);
-  for (const std::string& part : c.says) {
-    EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
-  }
-  for (const std::string& part : c.says_not) {
-    EXPECT_EQ(text.find(part), std::string::npos) << text << "\nsays: " << part;
+inline void ExpectTold(const std::vector<Telling>& rows) {
+  for (const Telling& row : rows) {
+    const ProcessResult result = Stepcast(row.command);
+    EXPECT_EQ(result.exit_code, row.exit_code) << result.err;
+    for (const std::string& sentence : row.says) ExpectSaid(result.out, sentence, true);
+    for (const std::string& sentence : row.keeps_back) ExpectSaid(result.out, sentence, false);
   }
 }
 
