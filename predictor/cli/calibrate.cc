@@ -97,9 +97,9 @@ int RunCheck(const CalibrationProblem& problem, bool as_json) {
     PrintJson(json);
   } else {
     const Style style = DetectStyle();
-    std::string out = Heading(
-        fmt::format("{} against {} new runs", problem.cluster.name, FormatCount(report.runs)),
-        style);
+    std::string out = Heading(fmt::format("{} against {} new run{}", problem.cluster.name,
+                                          FormatCount(report.runs), report.runs == 1 ? "" : "s"),
+                              style);
     const int width = TerminalWidth();
     out += report.stale ? FlagLine(report.verdict, style, width)
                         : NoteLine(report.verdict, style, width);
