@@ -51,7 +51,7 @@ inline std::string Unwrapped(const std::string& text) {
 // A sentence or an item in what a command prints, however its lines are broken.
 inline void ExpectSaid(const std::string& printed, const std::string& sentence, bool is_due) {
   const std::string text = Unwrapped(printed);
-  EXPECT_EQ(text.find(sentence) != std::string::npos, is_due)
+  EXPECT_EQ(text.find(Unwrapped(sentence)) != std::string::npos, is_due)
       << printed << (is_due ? "lacks: " : "should not say: ") << sentence;
 }
 
