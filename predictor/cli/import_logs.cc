@@ -46,10 +46,9 @@ Json UnknownJson(const UnknownLines& unknown) {
 
 std::string UnknownNotes(const std::string& path, const UnknownLines& unknown, const Style& style) {
   if (unknown.count == 0) return "";
-  std::string out = NoteLine(
-      fmt::format("{} line{} of {} not understood, the first of them:", FormatCount(unknown.count),
-                  unknown.count == 1 ? "" : "s", FileName(path)),
-      style, TerminalWidth());
+  std::string out = NoteLine(fmt::format("{} of {} not understood, the first of them:",
+                                         Several(unknown.count, "line"), FileName(path)),
+                             style, TerminalWidth());
   for (const UnknownLines::Line& line : unknown.first) {
     out += fmt::format("    {}: {}\n", line.number, line.text);
   }
@@ -566,10 +565,14 @@ int ImportCollectives(const Arguments& args, const std::string& kind,
     notes += NoteLine(text, style, TerminalWidth());
   };
   if (small > 0) {
-    note(fmt::format("{} messages below {} are left out: --at-least says where to begin", small,
-                     FormatSize(Bytes(least))));
+    note(fmt::format("{} below {} {} left out: --at-least says where to begin",
+                     Several(small, "message"), FormatSize(Bytes(least)),
+                     small == 1 ? "is" : "are"));
   }
-  if (wrong > 0) note(fmt::format("{} rows with wrong results are left out", wrong));
+  if (wrong > 0) {
+    note(fmt::format("{} with wrong results {} left out", Several(wrong, "row"),
+                     wrong == 1 ? "is" : "are"));
+  }
   if (!others.empty()) {
     note(fmt::format("no run stands for {}: all-reduces alone do", fmt::join(others, ", ")));
   }
@@ -715,8 +718,9 @@ std::string LoggedRun::Text(const Style& style) const {
                        FormatDuration(*run.spread.p99));
   }
   out += fmt::format("\n  from       {}, {}\n", what, LinesText(first, last));
-  out += fmt::format("  left out   {} of the warm-up ({} steps), {} lines of validation\n",
-                     FormatCount(steps.warm_up), warm_up, FormatCount(log.validation));
+  out += fmt::format("  left out   {} of the warm-up ({}), {} of validation\n",
+                     FormatCount(steps.warm_up), Several(warm_up, "step"),
+                     Several(log.validation, "line"));
   if (steps.ranks.size() > 1) {
     constexpr std::size_t kShown = 16;
     Table table({LeftColumn("rank"), "numbers", "step"});
@@ -784,7 +788,7 @@ std::string LoggedRun::Notes(const Style& style) const {
              : fmt::format("bar {} is left out (--bar takes it)", bar.Text()));
   }
   for (const auto& [title, lines] : log.bars) {
-    note(fmt::format("bar \"{}\" is none of training: {} lines", title, lines));
+    note(fmt::format("bar \"{}\" is none of training: {}", title, Several(lines, "line")));
   }
   out += UnknownNotes(path, log.unknown, style);
   return out;

@@ -24,11 +24,6 @@ constexpr std::size_t kShownRemarks = 5;
 
 std::string Lasting(double seconds) { return FormatDuration(Seconds(seconds)); }
 
-// "1 rank", "2 ranks".
-std::string Several(std::int64_t count, const char* what) {
-  return fmt::format("{} {}{}", FormatCount(count), what, count == 1 ? "" : "s");
-}
-
 // "0 to 2", "0, 2 and 3": at most ten ranges.
 std::string RangesText(const std::vector<std::int64_t>& sorted) {
   constexpr std::size_t kMostRanges = 10;
