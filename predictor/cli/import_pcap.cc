@@ -285,7 +285,9 @@ std::optional<double> ModelHidden(const ModelCount& model) {
   if (b.synchronisation.si() <= 0 || TraitsOf(model.plan.strategy).asynchronous()) {
     return std::nullopt;
   }
-  return (b.synchronisation - b.exposed()).si() / b.synchronisation.si();
+  constexpr double kRounding = 1e-12;
+  const double hidden = (b.synchronisation - b.exposed()).si() / b.synchronisation.si();
+  return hidden < kRounding ? 0 : hidden;
 }
 
 std::string ModelTable(const TrafficSummary& summary, const ModelCount& model, const Style& style) {

@@ -410,6 +410,115 @@ TEST_F(PcapCli, TextAndTableTellTheSame) {
   ExpectText({"import", "pcap", capture_}, {"31.2 KiB", "no ring"});
 }
 
+// A ring of three hosts in two steps, with something before, between and behind them: of the 26,220
+// bytes in steps 20 are no part of it.
+TEST_F(PcapCli, EachCellOfTheTablesIsTheTraffics) {
+  TestCapture capture;
+  const auto add = [&](int ms, int from, int to, TestPacket packet) {
+    packet.from = "10.0.0." + std::to_string(from);
+    packet.to = "10.0.0." + std::to_string(to);
+    capture.Add(kStart + ms * kMs, packet);
+  };
+  add(50, 1, 2, {.sequence = 0, .payload = 100, .flags = "S"});
+  add(110, 1, 2, {.sequence = 101, .payload = 4000});
+  add(120, 2, 3, {.sequence = 0, .payload = 4000});
+  add(130, 3, 1, {.sequence = 0, .payload = 4000});
+  add(140, 1, 3, {.payload = 20, .udp = true});
+  add(250, 2, 3, {.sequence = 4000, .payload = 300});
+  add(310, 1, 2, {.sequence = 4101, .payload = 4000});
+  add(320, 2, 3, {.sequence = 4300, .payload = 6000});
+  add(330, 3, 1, {.sequence = 4000, .payload = 4000});
+  add(340, 1, 2, {.to_port = 3000, .payload = 200, .flags = "R"});
+  add(350, 2, 1, {.from_port = 2000, .to_port = 1000, .flags = "A"});
+  add(450, 3, 1, {.sequence = 8000, .payload = 500, .flags = "F"});
+  const std::string file = folder_.Write("ring.pcap", capture.bytes());
+  const std::string steps = folder_.Write("ring.csv",
+                                          "step,begin_s,end_s\n0,1769860800.1,1769860800.2\n"
+                                          "1,1769860800.3,1769860800.4\n");
+  const Words import = {"import", "pcap", file, "--steps", steps};
+  const std::string text = Stepcast(import).out;
+  for (const std::string& line :
+       {std::string("Traffic of 3 hosts: 26.5 KiB of payload in 12 packets, 2 steps"),
+        file + " - - 12 400 ms 0", std::string("before the first step 1 8.33 % 100 B 0.369 %"),
+        std::string("in steps 9 75 % 25.6 KiB 96.7 %"),
+        std::string("between steps 1 8.33 % 300 B 1.11 %"),
+        std::string("after the last step 1 8.33 % 500 B 1.84 %"),
+        std::string("class flows packets payload"), std::string("large 3 9 75 % 26.3 KiB 99.2 %"),
+        std::string("medium 2 2 16.7 % 220 B 0.811 %"), std::string("small 0 0 0 % 0 B 0 %"),
+        std::string("empty 1 1 8.33 % 0 B 0 %"),
+        std::string(
+            "10.0.0.2:1000 10.0.0.3:2000 large earlier later 3 10.1 KiB 4.88 KiB 2 0 B 0 B"),
+        std::string("10.0.0.3:1000 10.0.0.1:2000 large earlier FIN 3 8.3 KiB 3.91 KiB 2 0 B 0 B"),
+        std::string("10.0.0.1:1000 10.0.0.2:2000 large SYN later 3 7.91 KiB 3.91 KiB 2 0 B 0 B"),
+        std::string("10.0.0.1:1000 10.0.0.2:3000 medium earlier RST 1 200 B 200 B 1 0 B 0 B"),
+        std::string("10.0.0.1:1000 10.0.0.3:2000 medium UDP UDP 1 20 B 20 B 1 0 B 0 B"),
+        std::string("10.0.0.2:2000 10.0.0.1:1000 empty earlier later 1 0 B 0 B 1 0 B 0 B"),
+        std::string("distribution of values least 5 % 25 % half 75 % 95 % most"),
+        std::string("step 2 100 ms 100 ms 100 ms 100 ms 100 ms 100 ms 100 ms"),
+        // 20, 200, 8100, 8500 and 10,300 bytes.
+        std::string("a flow 5 20 B 56 B 200 B 7.91 KiB 8.3 KiB 9.71 KiB 10.1 KiB"),
+        std::string("from \\ to 10.0.0.1 10.0.0.2 10.0.0.3"), std::string("10.0.0.1 8.01 KiB 20 B"),
+        std::string("10.0.0.2 9.77 KiB"), std::string("10.0.0.3 7.81 KiB"),
+        std::string("host steps sent a step from to busy"),
+        std::string("10.0.0.1 2 4.01 KiB 10 ms 11 ms 1 ms"),
+        std::string("10.0.0.2 2 4.88 KiB 20 ms 21 ms 1 ms"),
+        std::string("10.0.0.3 2 3.91 KiB 30 ms 31 ms 1 ms")}) {
+    program::ExpectLine(text, line);
+  }
+  program::ExpectSaid(text,
+                      "ring: 10.0.0.1 -> 10.0.0.2 -> 10.0.0.3 -> 10.0.0.1, with 99.9 % of what "
+                      "these hosts send",
+                      true);
+  for (const char* undue : {"no ring", "flows more", "model's count", "while computing",
+                            "median of the steps", "of hosts without steps", "file ends within",
+                            "too little was kept", "contradict themselves"}) {
+    program::ExpectSaid(text, undue, false);
+  }
+  // Hosts may have names, and without steps there are none in the tables.
+  const std::string named = Stepcast({"import", "pcap", file, "--address", "left=10.0.0.1"}).out;
+  program::ExpectLine(named, "Traffic of 3 hosts: 26.5 KiB of payload in 12 packets");
+  program::ExpectLine(named, "left:1000 10.0.0.2:2000 large SYN later 3 7.91 KiB - 0 0 B 0 B");
+  for (const char* undue : {"in steps", "sent a step from", "sent by a host in a step"}) {
+    program::ExpectSaid(named, undue, false);
+  }
+  ExpectError({"import", "pcap", file, "--address", "a=10.0.0.1", "--address", "b=10.0.0.1"},
+              {"--address: '10.0.0.1' is given twice; allowed: each address once\n"});
+}
+
+// Of a dozen flows ten are shown, or all.
+TEST_F(PcapCli, TheFirstFlowsAreShown) {
+  TestCapture capture;
+  for (int i = 0; i < 12; ++i) {
+    capture.Add(kStart + i * kMs, {.from_port = 5000 + i, .payload = 1000 + 10 * i});
+  }
+  const Words import = {"import", "pcap", folder_.Write("many.pcap", capture.bytes())};
+  const std::string few = Stepcast(import).out;
+  const std::string all = Stepcast(import + Words{"--flows"}).out;
+  program::ExpectSaid(few, "and 2 flows more: --flows shows them", true);
+  program::ExpectSaid(all, "flows more", false);
+  for (int i = 0; i < 12; ++i) {
+    const std::string flow = "10.0.0.1:" + std::to_string(5000 + i) + " ";
+    program::ExpectSaid(few, flow, i >= 2);  // those that carry the most
+    program::ExpectSaid(all, flow, true);
+  }
+}
+
+// What is captured stands beside the model's count, where there is one.
+TEST_F(PcapCli, TheModelIsAskedForItsCounts) {
+  const Words plan =
+      PlanOf(folder_, 5000, 2,
+             {"--strategy", "ps-sync", "--servers", "1", "--address", "server=10.0.0.9"});
+  const std::string text =
+      Stepcast(Words{"import", "pcap", capture_, "--steps", steps_} + plan).out;
+  for (const char* line :
+       {"median of the steps captured model captured / model - 1",
+        "a large flow 3.91 KiB 4.88 KiB -20.00 %", "between all hosts 15.6 KiB 19.5 KiB -20.00 %",
+        "server 2 7.81 KiB 20 ms 21 ms 1 ms 9.77 KiB -20.00 %",
+        "10.0.0.1 2 3.91 KiB 10 ms 11 ms 1 ms 4.88 KiB -20.00 %", "sent while computing - 0 % -"}) {
+    program::ExpectLine(text, line);
+  }
+}
+
 TEST_F(PcapCli, ATruncatedCaptureIsSaid) {
   const std::string bytes = FileContent(capture_);
   const std::string cut = folder_.Write("cut.pcap", bytes.substr(0, bytes.size() - 10));
