@@ -1,4 +1,5 @@
 // stepcast microbench, profile and what takes a profile, run as a user would.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "data/workloads/catalog.h"
 #include "model/compute/profiled_compute.h"
 #include "model/step/priors.h"
+#include "predictor/report/terminal.h"
 #include "tests/cli/program.h"
 #include "tests/support/temp_file.h"
 
@@ -145,6 +147,42 @@ TEST(MicrobenchCli, MeasuresShowsAndPredicts) {
                             "  - {kind: dense, tensors: [100, 10], forward_flop: 200, "
                             "activation_bytes: 40}\n")},
               {"'bf16'", "was not measured"});
+
+  // Without time to measure more, the table is of what is known, and what is missing is a no.
+  for (const char* batches : {"4,16,64", "7"}) {
+    const Words again =
+        kMeasure + Words{batches, "--budget", "1 us", "--error", "0.05", "--output", path};
+    const int missing = std::string(batches) == "7" ? 1 : 0;
+    const Json known = JsonOf(again, missing);
+    const ProcessResult words = Stepcast(again);
+    EXPECT_EQ(words.exit_code, missing);
+    for (const Json& step : known.at("steps")) {
+      program::ExpectLine(
+          words.out,
+          fmt::format("mlp_mnist {} fp32 {} {} {} of {}", step.at("local_batch").get<int>(),
+                      FormatDuration(Seconds(step.at("seconds").get<double>())),
+                      FormatPercent(step.at("relative_error").get<double>()),
+                      step.at("measured").get<int>(), step.at("points").get<int>()));
+    }
+    program::ExpectSaid(
+        words.out,
+        fmt::format(" {} samples of {} points in ", FormatCount(known.at("samples").get<double>()),
+                    known.at("measured").get<int>()),
+        true);
+    program::ExpectSaid(
+        words.out,
+        fmt::format(", {} of them outliers; profile: {}; {} points were known from "
+                    "before",
+                    known.at("outliers").get<int>(), path, known.at("taken_over").get<int>()),
+        true);
+    EXPECT_EQ(known.at("missing").get<int>() > 0, missing == 1);
+    program::ExpectSaid(words.out,
+                        fmt::format("{} points are missing: the same command measures them",
+                                    known.at("missing").get<int>()),
+                        missing == 1);
+    program::ExpectSaid(words.out, "do not fit the device's memory", false);
+    program::ExpectSaid(words.out, "unsupported", false);
+  }
 
   // A file of another number of threads is not gone on with.
   ExpectError({"microbench", "--backend", "onednn", "--threads", "2", "--workload", "mlp_mnist",
