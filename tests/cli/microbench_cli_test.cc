@@ -156,13 +156,13 @@ TEST(MicrobenchCli, MeasuresShowsAndPredicts) {
     const Json known = JsonOf(again, missing);
     const ProcessResult words = Stepcast(again);
     EXPECT_EQ(words.exit_code, missing);
-    for (const Json& step : known.at("steps")) {
+    for (const Json& sum_of : known.at("steps")) {
       program::ExpectLine(
           words.out,
-          fmt::format("mlp_mnist {} fp32 {} {} {} of {}", step.at("local_batch").get<int>(),
-                      FormatDuration(Seconds(step.at("seconds").get<double>())),
-                      FormatPercent(step.at("relative_error").get<double>()),
-                      step.at("measured").get<int>(), step.at("points").get<int>()));
+          fmt::format("mlp_mnist {} fp32 {} {} {} of {}", sum_of.at("local_batch").get<int>(),
+                      FormatDuration(Seconds(sum_of.at("seconds").get<double>())),
+                      FormatPercent(sum_of.at("relative_error").get<double>()),
+                      sum_of.at("measured").get<int>(), sum_of.at("points").get<int>()));
     }
     program::ExpectSaid(
         words.out,
