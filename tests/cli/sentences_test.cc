@@ -22,13 +22,13 @@ namespace stepcast {
 namespace {
 
 using program::ExpectError;
-using program::ExpectSaid;
 using program::ExpectText;
+using program::ExpectTold;
 using program::Json;
 using program::JsonOf;
 using program::RowOf;
-using program::Said;
 using program::Stepcast;
+using program::Telling;
 using program::Unwrapped;
 using program::Words;
 using program::operator+;
@@ -141,7 +141,7 @@ TEST(PredictSays, HowBusyItsLinksAre) {
     const std::string of_links = "link busy " + share + " of the step, if it has it to itself";
     const std::string of_uplinks =
         "core busy " + share + " of the step, if it has the uplinks to itself";
-    ExpectSaid({words, {uplinks ? of_uplinks : of_links}, {uplinks ? "link busy" : "core busy"}});
+    ExpectTold({{words, {uplinks ? of_uplinks : of_links}, {uplinks ? "link busy" : "core busy"}}});
   }
 }
 
@@ -162,9 +162,9 @@ TEST(PredictSays, WhatIsKnownOfTheMemoryOfABareModel) {
         FormatSize(Bytes(JsonOf(words).at("memory").at("total_bytes").get<double>())) +
         ": activations are unknown without layers";
     const bool has_run = *batch == '8';
-    ExpectSaid({words,
-                {has_run ? least + ", but as large a batch has run " : least},
-                has_run ? Words() : Words{"as large a batch"}});
+    ExpectTold({{words,
+                 {has_run ? least + ", but as large a batch has run " : least},
+                 has_run ? Words() : Words{"as large a batch"}}});
   }
 }
 
@@ -199,13 +199,13 @@ TEST(PredictSays, WhatJobsOnTheSameLinksCouldDo) {
         beside.at(0).at("link_busy").get<double>() + beside.at(1).at("link_busy").get<double>();
     const bool turns = together <= 1;
     EXPECT_EQ(turns, std::string(c.bandwidth) == "100 Gbit/s");
-    Said said = {words,
-                 {drift, (turns ? taking_turns + " they send " : no_turns + " ") +
-                             FormatPercent(together) + " of the time."},
-                 {turns ? no_turns : taking_turns, "jobs on links of their own"}};
-    (*c.apart == '\0' ? said.says_not : said.says)
+    Telling said = {words,
+                    {drift, (turns ? taking_turns + " they send " : no_turns + " ") +
+                                FormatPercent(together) + " of the time."},
+                    {turns ? no_turns : taking_turns, "jobs on links of their own"}};
+    (*c.apart == '\0' ? said.keeps_back : said.says)
         .emplace_back(*c.apart == '\0' ? "in common" : c.apart);
-    ExpectSaid(said);
+    ExpectTold({said});
     for (std::size_t i = 0; i < beside.size(); ++i) {
       EXPECT_EQ(beside.at(i).at("workload"), "vgg16");
       EXPECT_EQ(beside.at(i).at("others").get<double>() > 0, i < 2) << "who meets nobody";
@@ -327,10 +327,10 @@ TEST(RecommendSays, WhatToThinkOfThePlanAsGiven) {
       says.replace(at, 2, factor);
     const std::string heading =
         c.recommended ? "resnet50 on gce-t4: 8 workers" : "resnet50 on gce-t4: keep ";
-    ExpectSaid({c.words,
-                {says, heading, c.recommended ? "recommended" : "best of these"},
-                c.says_not + Words{c.recommended ? "best of these" : " recommended "},
-                code});
+    ExpectTold({{c.words,
+                 {says, heading, c.recommended ? "recommended" : "best of these"},
+                 c.says_not + Words{c.recommended ? "best of these" : " recommended "},
+                 code}});
   }
 }
 
@@ -371,7 +371,7 @@ TEST(RecommendSays, WhatSlowNodesAreWorth) {
   };
   for (const auto& c : cases) {
     const Json shares = JsonOf(c.words).at("shares");
-    Said said = {c.words, c.says, c.says_not};
+    Telling said = {c.words, c.says, c.says_not};
     const Json& others = shares.at("fast_only");
     said.says.push_back(others.at("fast_local_batch").dump() +
                         " samples on each of the others take " + Time(others.at("step_time_s")) +
@@ -389,7 +389,7 @@ TEST(RecommendSays, WhatSlowNodesAreWorth) {
                           Rate(by_speed.at("throughput_samples_per_s")) +
                           "): " + FormatFactor(longer) + " the throughput of ");
     }
-    ExpectSaid(said);
+    ExpectTold({said});
   }
 }
 
@@ -535,9 +535,9 @@ TEST(PlanSays, ThatNoRunWouldTellMore) {
                        "32",   "--workers", "6",      "--among",    measured};
   const std::string none =
       "No run would tell more about it: what remains is how single steps scatter.";
-  ExpectSaid({words, {"Measure the mean step over about 100 steps behind a warm-up"}, {none}});
+  ExpectTold({{words, {"Measure the mean step over about 100 steps behind a warm-up"}, {none}}});
   const Words without = words + Words{"--without", kept};
-  ExpectSaid({without, {"Now: a step of ", none}, {"Measure the mean step", "expected step"}});
+  ExpectTold({{without, {"Now: a step of ", none}, {"Measure the mean step", "expected step"}}});
   EXPECT_EQ(JsonOf(without).at("runs"), Json::array());
 }
 
@@ -604,17 +604,17 @@ TEST(ProfileSays, WhatIsWrongWithItsPoints) {
       {"throttled", " points were only measured while the device's clock was down"},
       {"out_of_memory", " points do not fit the device's memory"},
       {"unsupported", " points are unsupported by the back end"}};
-  Said wrong = {{"profile", file}, {}};
-  Said sound = {{"profile", "xeon-onednn-1"}, {}};
+  Telling wrong = {{"profile", file}, {}};
+  Telling sound = {{"profile", "xeon-onednn-1"}, {}};
   for (const auto& [key, sentence] : wrongs) {
     const int count = json.at(key);
     if (count > 0) wrong.says.push_back("! " + std::to_string(count) + sentence);
-    if (count == 0) wrong.says_not.emplace_back(sentence);
-    sound.says_not.emplace_back(sentence);
+    if (count == 0) wrong.keeps_back.emplace_back(sentence);
+    sound.keeps_back.emplace_back(sentence);
   }
   EXPECT_GE(wrong.says.size(), 3U);
-  ExpectSaid(wrong);
-  ExpectSaid(sound);
+  ExpectTold({wrong});
+  ExpectTold({sound});
 }
 
 TEST(ProfileSays, HowLayersAddUp) {
@@ -647,10 +647,10 @@ TEST(ProfileSays, HowLayersAddUp) {
   gpu.replace(gpu.find(kind), kind.size(), "\"kind\":\"gpu\"");
   const std::string in_turn = "; it and the device work in turn. ";
   const std::string ahead = "; it runs ahead of the device, so that the longer counts. ";
-  ExpectSaid({words, {in_turn}, {ahead}});
-  ExpectSaid({{"profile", folder.Write("gpu.profile.jsonl", gpu), "--workload", "resnet50"},
-              {ahead},
-              {in_turn}});
+  ExpectTold({{words, {in_turn}, {ahead}}});
+  ExpectTold({{{"profile", folder.Write("gpu.profile.jsonl", gpu), "--workload", "resnet50"},
+               {ahead},
+               {in_turn}}});
 }
 
 TEST(ProfileSays, WhatIsWrong) {
@@ -708,9 +708,9 @@ TEST(WhatIfSays, WhatWasWritten) {
 TEST(ReportSays, WhereItWasWritten) {
   const TempFolder folder;
   const std::string file = folder.Path("report.html");
-  ExpectSaid({{"report", "--cluster", "ufrgs-tupi", "--runs",
-               kData + "/measurements/ufrgs-tupi-fit.csv", "--output", file},
-              {"- written to " + file + ", which any browser opens and prints "}});
+  ExpectTold({{{"report", "--cluster", "ufrgs-tupi", "--runs",
+                kData + "/measurements/ufrgs-tupi-fit.csv", "--output", file},
+               {"- written to " + file + ", which any browser opens and prints "}}});
 }
 
 // ---- Options of training.
