@@ -4,13 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <functional>
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/changed_plans.h"
 #include "tests/support/devices.h"
 #include "tests/support/wide_csv.h"
 
@@ -387,6 +391,241 @@ TEST(Caveats, TheGravestFirst) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     EXPECT_EQ(found[i].rfind(starts[i], 0), 0U) << found[i];
     EXPECT_NE(found[i].back(), '.') << "the full stop is the printer's";
+  }
+}
+
+// ---- Where each of them begins.
+
+bool SaysWith(const std::string& part, const std::function<void(Case*)>& spoil) {
+  const Sentences found = After(spoil);
+  return std::any_of(found.begin(), found.end(), [&](const std::string& sentence) {
+    return sentence.find(part) != std::string::npos;
+  });
+}
+
+// Just beyond half off, and a hundred times as long or as short.
+TEST(CaveatBounds, OfErrorsAndUnits) {
+  for (const auto& [mape, said] : {std::pair(0.4999, false), std::pair(0.5001, true)}) {
+    EXPECT_EQ(SaysWith("does not describe", [&](Case* its) { its->outcome.mape = mape; }), said);
+  }
+  const auto units = [](double times) {
+    return After([&](Case* its) { its->outcome.prior_log_ratio = std::log(times); });
+  };
+  const std::string rest =
+      " times as long as clusters of such devices and links do, by their median: are their times "
+      "in seconds?";
+  EXPECT_EQ(units(99.9), Sentences());
+  EXPECT_EQ(units(1 / 99.9), Sentences());
+  EXPECT_EQ(units(100.1), Sentences{"runs take 100" + rest});
+  EXPECT_EQ(units(1 / 125.0), Sentences{"runs take 0.008" + rest});
+}
+
+// Within a millionth of either end of the range.
+TEST(CaveatBounds, OfARange) {
+  const auto at = [](double value) {
+    return SaysWith("at the edge",
+                    [&](Case* its) { its->Find("cluster", "link_latency").value = value; });
+  };
+  for (const auto& [off, edge] : {std::pair(5e-7, true), std::pair(2e-6, false)}) {
+    EXPECT_EQ(at(0.5 * (1 + off)), edge) << off;
+    EXPECT_EQ(at(1e5 * (1 - off)), edge) << off;
+  }
+}
+
+// A link is told by its interval: all of it below half of what is stated, or above by a tenth.
+TEST(CaveatBounds, OfALinkBesideWhatIsStated) {
+  enum class By { kCluster, kHost, kNobody };
+  const auto link = [](const std::string& scope, double low, double high, By by) {
+    return After([&](Case* its) {
+      if (by == By::kCluster) its->problem.cluster.link.bandwidth = GigabitsPerSecond(40.0);
+      for (const char* name : {"n1", "n2"}) {
+        Host host;
+        host.name = name;
+        if (by == By::kHost && host.name == "n1") host.link.bandwidth = GigabitsPerSecond(40.0);
+        its->problem.cluster.hosts.push_back(host);
+      }
+      ParameterEstimate& of_cluster = its->Find("cluster", "link_bandwidth");
+      of_cluster.low = of_cluster.high = of_cluster.prior_value = 40;
+      ParameterEstimate p = of_cluster;
+      p.scope = scope;
+      p.value = 30;
+      p.low = low;
+      p.high = high;
+      if (scope == "cluster") {
+        of_cluster = p;
+      } else {
+        its->calibration().parameters.push_back(p);
+      }
+    });
+  };
+  const auto sentence = [](const std::string& scope, const std::string& why) {
+    return Sentences{"link_bandwidth of " + scope +
+                     " is 30 Gbit/s, where the cluster file says 40: " + why};
+  };
+  const std::string slow = "look at the cable, the port and who else uses it";
+  const std::string fast = "no link is faster than its port";
+  for (const std::string scope : {"cluster", "hosts n1", "hosts n1+n2"}) {
+    for (const By by : {By::kCluster, By::kHost}) {
+      if (scope == "cluster" && by == By::kHost) continue;
+      EXPECT_EQ(link(scope, 15, 20.01, by), Sentences()) << scope;
+      EXPECT_EQ(link(scope, 15, 19.99, by), sentence(scope, slow)) << scope;
+      EXPECT_EQ(link(scope, 43.9, 50, by), Sentences()) << scope;
+      EXPECT_EQ(link(scope, 44.1, 50, by), sentence(scope, fast)) << scope;
+    }
+    EXPECT_EQ(link(scope, 1, 2, By::kNobody), Sentences()) << scope;
+  }
+  EXPECT_EQ(link("hosts n2", 1, 2, By::kHost), Sentences()) << "of whose port nobody says a rate";
+}
+
+// The network shows in runs that ended, exchange something, and leave their node.
+TEST(CaveatBounds, OfRunsThatShowTheNetwork) {
+  const auto after = [](const std::function<void(stepcast::Run*)>& change) {
+    return After([&](Case* its) {
+      for (stepcast::Run& run : its->problem.runs) {
+        if (run.plan.nodes() > 1) change(&run);
+      }
+    });
+  };
+  EXPECT_EQ(after([](stepcast::Run* run) { run->plan.strategy = Strategy::kNone; }),
+            Sentences{kNoNetwork});
+  const Sentences stopped = after([](stepcast::Run* run) { run->stopped = true; });
+  EXPECT_EQ(std::count(stopped.begin(), stopped.end(), kNoNetwork), 1);
+  const auto serve = [&](bool colocated, int nodes) {
+    return after([&](stepcast::Run* run) {
+      run->plan.placement = Placement(static_cast<std::size_t>(nodes), 2);
+      run->plan.strategy = Strategy::kPsSync;
+      run->plan.servers = 1;
+      run->plan.server.colocated = colocated;
+    });
+  };
+  EXPECT_EQ(serve(true, 1), Sentences{kNoNetwork}) << "servers on the workers' own node";
+  EXPECT_EQ(serve(true, 2), Sentences());
+  EXPECT_EQ(serve(false, 1), Sentences());
+}
+
+// Batches that differ within one run show how its time grows; what was stopped shows nothing.
+TEST(CaveatBounds, OfBatches) {
+  const auto at_32 = [](const std::function<void(stepcast::Run*)>& change) {
+    return SaysWith("resnet50 on t4 was measured at one batch only (32)", [&](Case* its) {
+      for (stepcast::Run& run : its->problem.runs) {
+        if (run.workload != "resnet50" || run.plan.local_batch == 32) continue;
+        run.plan.local_batch = 32;
+        change(&run);
+      }
+    });
+  };
+  EXPECT_TRUE(at_32([](stepcast::Run*) {}));
+  EXPECT_FALSE(at_32([](stepcast::Run* run) {
+    run->plan.slow_nodes = 1;
+    run->plan.slow_local_batch = 16;
+  }));
+  EXPECT_TRUE(at_32([](stepcast::Run* run) {
+    run->plan.local_batch = 8;
+    run->stopped = true;
+  }));
+}
+
+// What somebody stated was not decided by the runs.
+TEST(CaveatBounds, OfWhatRunsDecided) {
+  EXPECT_TRUE(SaysWith("no parameter was decided", [](Case* its) {
+    for (ParameterEstimate& p : its->calibration().parameters) p.decided_by = DecidedBy::kStated;
+  }));
+}
+
+TEST(CaveatBounds, OfDevicesThatAreMisspelt) {
+  const auto asks = [](const std::string& device, bool with_data_sheet) {
+    return SaysWith("has no data sheet", [&](Case* its) {
+      its->problem.cluster.device = "rtx_3090";
+      for (stepcast::Run& run : its->problem.runs) run.device = device;
+      if (with_data_sheet) its->problem.devices[device] = T4();
+    });
+  };
+  EXPECT_TRUE(asks("rtx_3095", false));
+  EXPECT_FALSE(asks("rtx_3095", true));
+  EXPECT_FALSE(asks("rtx_3090", false));
+  EXPECT_FALSE(asks("abacus", false)) << "like no other";
+}
+
+TEST(CaveatBounds, OfOneStrangeHost) {
+  EXPECT_EQ(After([](Case* its) {
+              its->problem.cluster.name = "hall";
+              Host known;
+              known.name = "a";
+              its->problem.cluster.hosts = {known};
+              its->problem.runs.back().plan.hosts = {"a", "c", "a"};
+            }),
+            Sentences{"c is no host of hall"});
+}
+
+// A row is another as soon as one word or one field of its plan differs.
+TEST(CaveatBounds, OfRowsThatRepeat) {
+  const auto repeats = [](const stepcast::Run& one, const stepcast::Run& other) {
+    return SaysWith("repeat", [&](Case* its) { its->problem.runs = {one, other}; });
+  };
+  stepcast::Run run = Case().problem.runs.back();
+  EXPECT_TRUE(repeats(run, run));
+  for (const ChangedPlan& changed : ChangedPlans()) {
+    stepcast::Run before = run;
+    stepcast::Run after = run;
+    before.plan = changed.before;
+    after.plan = changed.after;
+    EXPECT_FALSE(repeats(before, after)) << changed.facts.state;
+    EXPECT_TRUE(repeats(after, after)) << changed.facts.state;
+  }
+  const std::function<void(stepcast::Run*)> changes[] = {
+      [](stepcast::Run* other) {
+        other->workload = other->workload == "resnet50" ? "bert_base" : "resnet50";
+      },
+      [](stepcast::Run* other) { other->device = "v100"; },
+      [](stepcast::Run* other) {
+        other->plan.placement = {1, 2};
+      },
+      [](stepcast::Run* other) { ++other->plan.local_batch; },
+      [](stepcast::Run* other) { ++other->plan.accumulation_steps; }};
+  for (const auto& change : changes) {
+    stepcast::Run other = run;
+    change(&other);
+    EXPECT_FALSE(repeats(run, other));
+  }
+}
+
+// Runs of no file have no lines to be named.
+TEST(CaveatBounds, OfRowsThatStandNowhere) {
+  EXPECT_EQ(After([](Case* its) {
+              for (stepcast::Run& run : its->problem.runs) run.place = {};
+              its->problem.runs.push_back(its->problem.runs.back());
+            }),
+            Sentences{"a row repeats an earlier one in every column: what was measured once counts "
+                      "as often as it stands there"});
+}
+
+// Each of the others stands between its neighbours, too.
+TEST(CaveatBounds, OfTheirOrder) {
+  const Sentences found = After([](Case* its) {
+    its->outcome.mape = 3;
+    its->outcome.prior_log_ratio = 9;
+    for (ParameterEstimate& p : its->calibration().parameters) p.decided_by = DecidedBy::kPrior;
+    its->Find("cluster", "overlap_share").value = 0.95;
+    its->problem.cluster.link.bandwidth = GigabitsPerSecond(40.0);
+    its->Find("cluster", "link_bandwidth").prior_value = 40;
+    its->problem.cluster.nodes = 2;
+    its->problem.cluster.devices_per_node = 1;
+    its->problem.runs[0].plan.placement = {2};
+    its->problem.cluster.device = "t5";
+    Host host;
+    host.name = "a";
+    its->problem.cluster.hosts = {host};
+    its->problem.runs[1].plan.hosts = {"b", "c", "d"};
+    its->problem.runs.push_back(its->problem.runs[1]);
+    for (auto& run : its->problem.runs) run.plan.local_batch = 16;
+  });
+  const char* const parts[] = {"does not describe", "in seconds?",   "in every column",
+                               "are no hosts of",   "is on 3 nodes", "devices on a node",
+                               "has no data sheet", "at the edge",   "look at the cable",
+                               "no parameter was",  "one batch only"};
+  ASSERT_EQ(found.size(), std::size(parts));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_NE(found[i].find(parts[i]), std::string::npos) << found[i];
   }
 }
 
