@@ -41,6 +41,8 @@ class Believed {
   std::vector<Ambiguity> Find(const std::vector<Plan>& candidates = {}) const {
     return FindAmbiguities(Model(cluster_), candidates);
   }
+  // Of every step, whatever it is made of.
+  void SetScatter(double log_sd) { cluster_.calibration->residual_log_sd = log_sd; }
   const Cluster& cluster() const { return cluster_; }
 
  private:
@@ -124,7 +126,49 @@ TEST(Ambiguities, TheWorstFirstAndEachParameterOnce) {
   EXPECT_EQ(found[1].first, "overlap_share");
 }
 
+// Of a standard deviation 0.55 may remain, and neither value is known to 0.15: to either side.
+TEST(Ambiguities, BeginWhereTheyAreSaidTo) {
+  const auto is_one = [](double sd, double other_sd, double correlation) {
+    Believed believed;
+    believed.Set("flow_bandwidth", "host_bandwidth", sd, other_sd, correlation);
+    return !believed.Find().empty();
+  };
+  const double least = std::sqrt(1 - 0.55 * 0.55);
+  for (const int sign : {1, -1}) {
+    EXPECT_TRUE(is_one(0.5, 0.5, sign * (least + 1e-3)));
+    EXPECT_FALSE(is_one(0.5, 0.5, sign * (least - 1e-3)));
+  }
+  EXPECT_TRUE(is_one(0.5, 0.1501, 0.95));
+  EXPECT_TRUE(is_one(0.1501, 0.5, 0.95));
+  EXPECT_FALSE(is_one(0.5, 0.1499, 0.95));
+  EXPECT_FALSE(is_one(0.1499, 0.5, 0.95));
+}
+
 // ---- The run that separates.
+
+// A run is worth it that leaves nine tenths of a standard deviation, or less.
+TEST(SeparatingRun, IsWorthItFromATenthOn) {
+  const Plan plan = AllreducePlan({1, 1, 1}, 8);
+  for (const auto& [remains, worth] : {std::pair(0.898, true), std::pair(0.902, false)}) {
+    Believed believed;
+    believed.Set("flow_bandwidth", "host_bandwidth", 0.4, 0.7, -0.97);
+    const BelievedModel model = Model(believed.cluster());
+    const Eigen::MatrixXd& c = model.belief().log_covariance();
+    const Eigen::VectorXd gradient = model.Evaluate(plan).gradient;
+    const double shown = c.row(kHostBandwidth).dot(gradient);
+    // The scatter of a step at which this is what remains.
+    const double variance =
+        shown * shown / ((1 - remains * remains) * c(kHostBandwidth, kHostBandwidth)) -
+        gradient.dot(c * gradient);
+    ASSERT_GT(variance, 0);
+    believed.SetScatter(std::sqrt(variance));
+    const std::vector<Ambiguity> found = believed.Find({plan});
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].separating.has_value(), worth) << remains;
+    if (!worth) continue;
+    EXPECT_NEAR(found[0].separated_log_sd, remains * found[0].log_sd, 1e-9);
+  }
+}
 
 TEST(SeparatingRun, LeavesTheLeastOfTheLessCertainOne) {
   Believed believed;

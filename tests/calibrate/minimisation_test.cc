@@ -107,9 +107,21 @@ TEST(PriorLogSd, OfOneAroundAnotherIsThatOfBoth) {
   problem.devices["t4"] = T4();
   const Posed posed(std::move(problem));
   int relative = 0;
+  int multiples = 0;
   for (int i = 0; i < posed.layout.size(); ++i) {
     const FittedParameter& p = posed.layout.parameters()[static_cast<std::size_t>(i)];
-    if (p.relative_to < 0 || p.multiple_of >= 0) continue;
+    if (p.multiple_of >= 0) {
+      ++multiples;
+      EXPECT_NEAR(
+          std::pow(PriorLogSd(posed.layout, i), 2),
+          std::pow(p.prior.log_sd, 2) + std::pow(PriorLogSd(posed.layout, p.multiple_of), 2),
+          1e-12);
+      continue;
+    }
+    if (p.relative_to < 0) {
+      EXPECT_EQ(PriorLogSd(posed.layout, i), p.prior.log_sd);
+      continue;
+    }
     ++relative;
     const FittedParameter& other =
         posed.layout.parameters()[static_cast<std::size_t>(p.relative_to)];
@@ -117,6 +129,7 @@ TEST(PriorLogSd, OfOneAroundAnotherIsThatOfBoth) {
                 std::pow(p.prior.log_sd, 2) + std::pow(other.prior.log_sd, 2), 1e-12);
   }
   EXPECT_GT(relative, 0);
+  EXPECT_GT(multiples, 0);
 }
 
 // An interval ends where the cost, all others fitted anew, has risen by 1.96^2 / 2: not before, but

@@ -6,17 +6,20 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <optional>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "data/plan/check.h"
 #include "data/values/workload_scope.h"
 #include "model/step/discrepancy.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/wide_csv.h"
 
 namespace stepcast {
 namespace {
@@ -344,6 +347,175 @@ TEST(NextRuns, NothingUncertainIsNeverMeasured) {
   EXPECT_TRUE(ChooseNextRuns(model, target, {}, cluster.calibration->range, 5).runs.empty());
   EXPECT_TRUE(
       ChooseNextRuns(model, target, candidates, cluster.calibration->range, 0).runs.empty());
+}
+
+// ---- On both sides of each bound.
+
+// What measuring a plan takes from the variance of the target's ln(step).
+double GainOf(const BelievedModel& model, const Plan& target, const Plan& plan) {
+  const Eigen::VectorXd goal = model.Evaluate(target).gradient;
+  const BelievedModel::Answer answer = model.Evaluate(plan);
+  const Eigen::VectorXd product = model.belief().log_covariance() * answer.gradient;
+  const double joint = answer.gradient.dot(product) + answer.scatter * answer.scatter;
+  return std::pow(goal.dot(product), 2) / joint;
+}
+
+int PositionOf(const BelievedModel& model, const std::string& name) {
+  int position = 0;
+  while (model.belief().NameOf(position).rfind(name, 0) != 0) ++position;
+  return position;
+}
+
+// The cheaper of two is taken if it brings half of what the dearer does.
+TEST(NextRunBounds, OfWhatACheaperRunMustBring) {
+  Cluster cluster = KnownBut({{"sample_time", 0.5}});
+  cluster.calibration->residual_log_sd = 3;
+  CalibratedRange range = cluster.calibration->range;
+  range.local_batch[ScopeOfResnet()] = {1, 256, 0};
+  const BelievedModel model = Model(cluster);
+  const Plan dear = AllreducePlan({1}, 256);
+  const auto share = [&](int batch) {
+    return GainOf(model, dear, AllreducePlan({1}, batch)) / GainOf(model, dear, dear);
+  };
+  int batch = 1;
+  while (batch < 256 && share(batch) < 0.5) ++batch;
+  ASSERT_GT(batch, 1);
+  ASSERT_GT(share(batch - 1), 0.42);
+  ASSERT_LT(share(batch), 0.58);
+  for (const int cheap : {batch - 1, batch}) {
+    const NextRuns next = ChooseNextRuns(model, dear, {dear, AllreducePlan({1}, cheap)}, range, 1);
+    ASSERT_EQ(next.runs.size(), 1U);
+    EXPECT_EQ(next.runs[0].plan.local_batch, cheap == batch ? batch : 256);
+  }
+}
+
+// A run that takes away less than a ten-thousandth of the variance is none.
+TEST(NextRunBounds, OfWhatIsWorthARun) {
+  const Plan plan = AllreducePlan({1}, 64);
+  for (const auto& [gain, worth] : {std::pair(0.97e-4, false), std::pair(1.03e-4, true)}) {
+    const BelievedModel::Answer answer = Model(KnownBut({})).Evaluate(plan);
+    const double slope = answer.gradient[PositionOf(Model(KnownBut({})), "sample_time")];
+    // x^2 / (x + s^2) of it, x what the value's variance makes of the step's.
+    const double x =
+        0.5 * (gain + std::sqrt(gain * gain + 4 * gain * answer.scatter * answer.scatter));
+    const Cluster cluster = KnownBut({{"sample_time", std::sqrt(x) / slope}});
+    ASSERT_NEAR(GainOf(Model(cluster), plan, plan), gain, 1e-9);
+    const NextRuns next =
+        ChooseNextRuns(Model(cluster), plan, {plan}, cluster.calibration->range, 1);
+    EXPECT_EQ(next.runs.size(), worth ? 1U : 0U) << gain;
+  }
+}
+
+// Of what a run tells: the three values whose variance falls most, by a tenth at least.
+TEST(NextRunBounds, OfWhatARunTells) {
+  const Plan plan = AllreducePlan({1}, 16);
+  const auto tells = [&](const Cluster& cluster) {
+    const NextRuns next =
+        ChooseNextRuns(Model(cluster), plan, {plan}, cluster.calibration->range, 1);
+    return next.runs.empty() ? "" : next.runs[0].tells;
+  };
+  const std::vector<std::string> names = {"fixed_time", "floor_time", "sample_time", "update_time"};
+  // As surely as these are told, each by itself would move the step by as much.
+  std::vector<std::pair<std::string, double>> uncertain;
+  const BelievedModel known = Model(KnownBut({}));
+  const BelievedModel::Answer answer = known.Evaluate(plan);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const double slope = answer.gradient[PositionOf(known, names[i])];
+    ASSERT_GT(slope, 0) << names[i];
+    const double moves[] = {0.15, 0.1, 0.2, 0.12};
+    uncertain.emplace_back(names[i], moves[i] / slope);
+  }
+  const BelievedModel model = Model(KnownBut(uncertain));
+  const Eigen::MatrixXd& before = model.belief().log_covariance();
+  const Eigen::MatrixXd after =
+      CovarianceAfter(before, answer.gradient, answer.scatter * answer.scatter);
+  std::string expected;
+  for (const std::size_t i : {2U, 0U, 3U}) {
+    const int at = PositionOf(model, names[i]);
+    ASSERT_LT(after(at, at), 0.9 * before(at, at));
+    char within[64];
+    std::snprintf(within, sizeof within, " (within %.2fx)", std::exp(std::sqrt(after(at, at))));
+    expected += (expected.empty() ? "" : ", ") + names[i] + " of resnet50 on t4" + within;
+  }
+  EXPECT_EQ(tells(KnownBut(uncertain)), expected);
+
+  for (const auto& [share, told] : {std::pair(0.097, false), std::pair(0.103, true)}) {
+    const double rest = 0.2 * 0.2 + answer.scatter * answer.scatter;
+    const double move = std::sqrt(share * rest / (1 - share));
+    const std::string said =
+        tells(KnownBut({{"sample_time", 0.2 / answer.gradient[PositionOf(known, "sample_time")]},
+                        {"fixed_time", move / answer.gradient[PositionOf(known, "fixed_time")]}}));
+    EXPECT_EQ(said.rfind("sample_time of resnet50 on t4 (within ", 0), 0U) << said;
+    EXPECT_EQ(said.find(", fixed_time of resnet50 on t4") != std::string::npos, told) << said;
+  }
+}
+
+// Runs of hosts cost what they take, and leave the target as uncertain as it was.
+TEST(NextRunBounds, OfRunsOfHosts) {
+  const Cluster cluster = KnownBut({{"sample_time", 0.5}});
+  const BelievedModel model = Model(cluster);
+  Plan target = AllreducePlan({2, 2}, 16);
+  NextRuns next;
+  next.log_sd = 0.7;
+  AddHostRuns(model, target, {}, {"a", "b"}, &next);
+  ASSERT_EQ(next.runs.size(), 2U);
+  for (const NextRun& run : next.runs) {
+    const double step = std::exp(model.Evaluate(run.plan).log_step);
+    EXPECT_NEAR(run.step_time.in(kSeconds), step, 1e-12);
+    EXPECT_NEAR(run.device_seconds, 2 * (60 + 100 * step), 1e-9);
+    EXPECT_EQ(run.log_sd, 0.7);
+    EXPECT_EQ(run.tells, "whether " + run.plan.hosts.at(0) + " computes like the others");
+    EXPECT_EQ(run.plan.local_batch, 16);
+  }
+  // What was chosen before is neither chosen again nor forgotten.
+  NextRuns more;
+  more.log_sd = 0.7;
+  more.runs = {next.runs[1]};
+  more.runs[0].log_sd = 0.4;
+  AddHostRuns(model, target, {}, {"a", "b"}, &more);
+  ASSERT_EQ(more.runs.size(), 2U);
+  EXPECT_EQ(more.runs[1].plan.hosts, std::vector<std::string>{"a"});
+  EXPECT_EQ(more.runs[1].log_sd, 0.4);
+  // A message has no compute.
+  const BelievedModel message(cluster, Message("message", 1e6), std::nullopt, kSyntheticDevice);
+  NextRuns none;
+  AddHostRuns(message, target, {}, {"a", "b"}, &none);
+  EXPECT_TRUE(none.runs.empty());
+}
+
+// All of them: powers of two beyond four nodes, one, two and all devices of the fullest first.
+TEST(NextRunBounds, OfCandidates) {
+  const auto seen = [](const Plan& target, const CalibratedRange::BatchRange& batches) {
+    std::set<std::pair<Placement, int>> plans;
+    for (const Plan& plan : CandidatePlans(target, batches)) {
+      plans.insert({plan.placement, plan.local_batch});
+      EXPECT_EQ(plan.strategy, plan.workers() == 1 ? Strategy::kNone : Strategy::kAllreduce);
+    }
+    return plans;
+  };
+  std::set<std::pair<Placement, int>> expected;
+  for (const std::size_t nodes : {1, 2, 3, 4, 8, 16, 20}) {
+    for (const int devices : {1, 2, 8}) {
+      for (const int batch : {15, 60, 24, 48}) expected.insert({Placement(nodes, devices), batch});
+    }
+  }
+  EXPECT_EQ(seen(AllreducePlan(Placement(20, 8), 60), {24, 48}), expected);
+  expected.clear();
+  for (const int batch : {2, 8}) {
+    for (const Placement& placement : std::vector<Placement>{
+             {1}, {2}, {4}, {1, 1}, {2, 2}, {4, 3}, {1, 1, 1}, {2, 2, 1}, {4, 3, 1}}) {
+      expected.insert({placement, batch});
+    }
+  }
+  EXPECT_EQ(seen(AllreducePlan({3, 1, 4}, 8), {}), expected);
+  // Hosts that are named keep their devices.
+  Plan named = AllreducePlan({1, 3}, 1);
+  named.hosts = {"a", "b"};
+  std::set<std::pair<Placement, std::vector<std::string>>> of_hosts;
+  for (const Plan& plan : CandidatePlans(named, {})) of_hosts.insert({plan.placement, plan.hosts});
+  EXPECT_EQ(of_hosts,
+            (std::set<std::pair<Placement, std::vector<std::string>>>{
+                {{1}, {"a"}}, {{1, 1}, {"a", "b"}}, {{1, 2}, {"a", "b"}}, {{1, 3}, {"a", "b"}}}));
 }
 
 // ---- Candidates.
