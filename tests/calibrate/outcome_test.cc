@@ -1,15 +1,24 @@
 // What a calibration answers when there is little or nothing to learn from.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "calibrate/calibrate.h"
+#include "calibrate/scatter.h"
 #include "data/io/machines.h"
+#include "model/statistics/normal.h"
+#include "model/step/answer.h"
+#include "model/step/believed_model.h"
 #include "model/step/parameter_specs.h"
+#include "model/step/worker_spread.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/devices.h"
@@ -245,6 +254,176 @@ TEST(Outcome, IsReadAsItWasWritten) {
         EXPECT_EQ(a.flags, b.flags);
       }
     }
+  }
+}
+
+// ---- What it is made of.
+
+// How steps scatter, from the residuals of the runs: of all together and of each workload, from
+// what the options believe of a step. A run that was stopped scatters not.
+TEST(Outcome, ScattersAsItsResidualsDo) {
+  SyntheticProblem synthetic(PlausibleTruth());
+  Noise noise(21);
+  for (const char* workload : {"resnet50", "bert_base"}) {
+    const double scatter = workload[0] == 'r' ? 0.02 : 0.15;
+    for (const Placement& placement : std::vector<Placement>{{1}, {1, 1}, {2, 2}, {1, 1, 1}}) {
+      for (const int batch : {4, 16}) {
+        synthetic.Add(workload, AllreducePlan(placement, batch), scatter * noise.Next());
+      }
+    }
+  }
+  CalibrationProblem problem = synthetic.problem();
+  problem.runs.push_back(problem.runs.front());
+  problem.runs.back().stopped = true;
+  problem.runs.back().step_time = problem.runs.back().step_time * 5.0;
+  CalibrationOptions options;
+  options.profiled_plans = 0;
+  options.step_log_sd = 0.1;
+  const CalibrationOutcome outcome = Calibrate(problem, options);
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  const Calibration& calibration = *outcome.cluster.calibration;
+  std::map<std::string, std::vector<ScatterRow>> rows_of;
+  std::vector<ScatterRow> all;
+  for (std::size_t i = 0; i + 1 < problem.runs.size(); ++i) {
+    const auto& run = problem.runs[i];
+    const BelievedModel model(outcome.cluster, problem.workloads.at(run.workload), std::nullopt,
+                              kSyntheticDevice);
+    all.push_back({outcome.residuals[i].log_ratio, model.Evaluate(run.plan).sync_share});
+    rows_of[ScopeOfSynthetic(run.workload)].push_back(all.back());
+  }
+  const Scatter core = EstimateScatter(all, {0.1, 0.1});
+  EXPECT_NEAR(calibration.residual_log_sd, TotalScatter(all, 0.1), 1e-9);
+  const auto expect_near = [](const Scatter& its, const Scatter& expected) {
+    EXPECT_NEAR(its.compute, expected.compute, 1e-8);
+    EXPECT_NEAR(its.sync, expected.sync, 1e-8);
+  };
+  ASSERT_EQ(calibration.scatter.size(), 3U);
+  expect_near(calibration.scatter.at(kAllScope), IntervalScatter(all, core));
+  for (const auto& [scope, rows] : rows_of) {
+    SCOPED_TRACE(scope);
+    expect_near(calibration.scatter.at(scope), IntervalScatter(rows, EstimateScatter(rows, core)));
+  }
+  EXPECT_GT(calibration.scatter.at(ScopeOfSynthetic("bert_base")).compute,
+            calibration.scatter.at(ScopeOfSynthetic("resnet50")).compute);
+}
+
+// What is left of how steps differ beside the workers, by the squares of the exposed share, with
+// one row of a tenth at a share of 0.3 that was believed before.
+TEST(Outcome, KnowsHowSynchronisationDiffers) {
+  for (const double sd : {0.06, 0.3, 5.0}) {
+    SyntheticProblem synthetic(OneWorkload());
+    const std::vector<Plan> plans = {AllreducePlan({1}, 32), AllreducePlan({1, 1}, 32),
+                                     AllreducePlan({1, 1, 1}, 16)};
+    for (const Plan& plan : plans) synthetic.Add("resnet50", plan);
+    synthetic.Add("resnet50", AllreducePlan({2, 2}, 16));  // of which nobody said how they differ
+    CalibrationProblem problem = synthetic.problem();
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      problem.runs[i].spread.sd = problem.runs[i].step_time * (i == 0 ? 0.04 : sd);
+    }
+    const CalibrationOutcome outcome = Calibrate(problem);
+    ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+    const BelievedModel model(outcome.cluster, problem.workloads.at("resnet50"), std::nullopt,
+                              kSyntheticDevice);
+    const auto spread =
+        outcome.cluster.calibration->Find(ScopeOfSynthetic("resnet50"), "straggler_spread");
+    const double sigma =
+        outcome.cluster.calibration->parameters[static_cast<std::size_t>(spread.value())].value;
+    const double q95 = NormalQuantile(0.95);
+    double squares = std::pow(0.3, 4) * std::pow(0.1, 2);
+    double weights = std::pow(0.3, 4);
+    for (std::size_t i = 1; i < plans.size(); ++i) {  // one device alone exchanges nothing
+      const PlanModel of_plan(model.Facts(plans[i]));
+      const PlanAnswer answer = of_plan.Answer(
+          model.belief().ParametersAt(model.belief().SlowestOf(plans[i])), Derivatives::kNone);
+      const double of_workers = std::exp(WorkerSpread(of_plan.facts()).Log(answer, sigma));
+      const double share = std::pow(answer.step.exposed() / answer.step.total(), 2);
+      ASSERT_GT(share, 0.01);
+      const double left = std::pow(std::log1p(q95 * sd), 2) - std::pow(std::log1p(of_workers), 2);
+      squares += share * std::max(0.0, left) / (q95 * q95);
+      weights += share * share;
+    }
+    const double expected = std::sqrt(squares / weights);
+    EXPECT_EQ(expected > 1, sd > 1) << expected;
+    ASSERT_TRUE(outcome.cluster.calibration->sync_jitter.has_value());
+    EXPECT_NEAR(*outcome.cluster.calibration->sync_jitter, std::min(1.0, expected), 1e-6) << sd;
+  }
+  // One device says nothing of it.
+  SyntheticProblem alone(OneWorkload());
+  alone.Add("resnet50", AllreducePlan({1}, 32));
+  alone.problem().runs[0].spread.sd = alone.problem().runs[0].step_time * 0.05;
+  EXPECT_FALSE(Calibrate(alone.problem()).cluster.calibration->sync_jitter.has_value());
+}
+
+// Only of devices with a data sheet something is believed that could be off.
+TEST(Outcome, BeforeTheFitRunsOfUnknownDevicesDoNotCount) {
+  const auto log_ratio = [](bool with_sheet, const std::vector<std::string>& devices) {
+    SyntheticProblem synthetic(OneWorkload());
+    if (with_sheet) synthetic.problem().devices[kSyntheticDevice] = T4();
+    for (const std::string& device : devices) {
+      synthetic.Add("resnet50", AllreducePlan({1}, 32), device == "v100" ? std::log(60.0) : 0);
+      synthetic.problem().runs.back().device = device;
+    }
+    return Calibrate(synthetic.problem()).prior_log_ratio;
+  };
+  const double known = log_ratio(true, {"t4"});
+  EXPECT_NE(known, 0);
+  EXPECT_NEAR(log_ratio(true, {"t4", "v100", "v100", "v100"}), known, 1e-12);
+  EXPECT_EQ(log_ratio(false, {"t4"}), 0);
+}
+
+TEST(Outcome, NamesTheSourcesOfItsRuns) {
+  SyntheticProblem synthetic(OneWorkload());
+  for (int i = 0; i < 6; ++i) synthetic.Add("resnet50", AllreducePlan({1}, 8 + i));
+  auto& runs = synthetic.problem().runs;
+  runs[1].source = "of a file all the same";
+  runs[2].place = {};
+  runs[2].source = "a log";
+  runs[3].place = {};
+  runs[4].place = {};
+  runs[5].stopped = true;
+  std::map<std::string, int> sources;
+  for (const Calibration::Source& source :
+       Calibrate(synthetic.problem()).cluster.calibration->sources) {
+    sources[source.file] = source.runs;
+  }
+  EXPECT_EQ(sources, (std::map<std::string, int>{
+                         {"synthetic.csv", 2}, {"a log", 1}, {"runs without a source", 2}}));
+}
+
+TEST(Outcome, SaysHowItEnded) {
+  SyntheticProblem synthetic(PlausibleTruth());
+  EXPECT_EQ(Calibrate(synthetic.problem()).message, "There are no runs to learn from.");
+  synthetic.Add("resnet50", AllreducePlan({1, 1}, 32));
+  EXPECT_EQ(Calibrate(synthetic.problem()).message, "The fit converged.");
+  AddCampaign(&synthetic, FittedPlacements(), 0.05, 1);
+  CalibrationOptions options;
+  options.max_iterations = 1;
+  const std::string message = Calibrate(synthetic.problem(), options).message;
+  EXPECT_EQ(message.rfind("The fit had not converged after ", 0), 0U) << message;
+  for (auto& run : synthetic.problem().runs) run.stopped = true;
+  EXPECT_EQ(Calibrate(synthetic.problem()).message,
+            "All runs were stopped before a step ended: there is no time to learn from.");
+}
+
+TEST(Outcome, RefusesWhatIsNoTimeOrScatter) {
+  SyntheticProblem synthetic(OneWorkload());
+  synthetic.Add("resnet50", AllreducePlan({1}, 32));
+  synthetic.Add("resnet50", AllreducePlan({1}, 16));
+  const double infinite = std::numeric_limits<double>::infinity();
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  for (const double log_sd : {0.0, -0.1, infinite, none}) {
+    CalibrationOptions options;
+    options.step_log_sd = log_sd;
+    EXPECT_TRUE(Says(ErrorOf([&] { Calibrate(synthetic.problem(), options); }),
+                     "is no scatter of a step; allowed: a finite number above 0"))
+        << log_sd;
+  }
+  for (const double seconds : {0.0, -1.0, infinite, none}) {
+    CalibrationProblem problem = synthetic.problem();
+    problem.runs[1].step_time = Seconds(seconds);
+    const auto error = ErrorOf([&] { Calibrate(problem); });
+    EXPECT_TRUE(Says(error, "synthetic.csv:3: step_time_s: ")) << seconds;
+    EXPECT_TRUE(Says(error, "is no time of a step; allowed: a finite time above 0")) << seconds;
   }
 }
 

@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "data/workloads/catalog.h"
+#include "model/step/priors.h"
 #include "tests/support/input_error.h"
 
 namespace stepcast {
@@ -234,6 +238,136 @@ TEST(Priors, FollowTheDataSheetWhereThereIsOne) {
   EXPECT_LT(with.parameters()[sample_time].prior.log_sd,
             without.parameters()[sample_time].prior.log_sd);
   EXPECT_NE(with.parameters()[sample_time].prior.si, without.parameters()[sample_time].prior.si);
+}
+
+// Of whose time a data sheet tells: the speed of the device, samples around it, and constant parts
+// around these. Of others the table alone tells.
+TEST(Priors, OfOneValueAroundAnother) {
+  Device t4;
+  t4.name = "t4";
+  t4.fp32 = TeraflopPerSecond(8.1);
+  t4.memory_bandwidth = GigabytesPerSecond(320.0);
+  Runs runs = {OnHosts({}), OnHosts({}, "vgg16"), OnHosts({})};
+  runs[0].plan.local_batch = 16;
+  runs[2].device = "v100";
+  const ParameterLayout layout = Layout(runs, {}, {{"t4", t4}});
+  std::vector<int> speeds;
+  for (const ParameterLayout::Block& block : layout.blocks()) {
+    if (block.kind == ParameterLayout::Kind::kDevice) speeds.push_back(block.offset);
+  }
+  ASSERT_EQ(speeds.size(), 1U) << "of the device that is known, once";
+  const FittedParameter& speed = layout.parameters()[static_cast<std::size_t>(speeds[0])];
+  EXPECT_EQ(speed.scope, "device t4");
+  EXPECT_EQ(speed.prior.si, DeviceSpeedPrior().si);
+  EXPECT_EQ(speed.prior.log_sd, DeviceSpeedPrior().log_sd);
+  for (const stepcast::Run& run : runs) {
+    SCOPED_TRACE(run.workload + " on " + run.device);
+    const bool known = run.device == "t4";
+    const int offset = layout.WorkloadOffset(run);
+    const auto at = [&](int i) -> const FittedParameter& {
+      return layout.parameters()[static_cast<std::size_t>(offset + i)];
+    };
+    const WorkloadPriors priors =
+        MakeWorkloadPriors(*FindWorkload(run.workload), known ? std::optional(t4) : std::nullopt);
+    for (const int i : {kSampleTime, kFloorTime, kFixedTime, kStragglerSpread, kUpdateTime}) {
+      EXPECT_FALSE(at(i).fixed);
+      EXPECT_EQ(at(i).multiple_of, i == kFixedTime ? offset + kSampleTime : -1) << i;
+      EXPECT_EQ(at(i).relative_to, known && i == kSampleTime ? speeds[0] : -1) << i;
+      const double log_sd = i == kFixedTime             ? kFixedToSamplesLogSd
+                            : known && i == kSampleTime ? kWorkloadSpeedLogSd
+                                                        : priors[i].log_sd;
+      EXPECT_EQ(at(i).prior.log_sd, log_sd) << i;
+      if (i == kFixedTime) continue;
+      const double si =
+          known && i == kFloorTime ? priors[kFixedTime].si + priors[kSampleTime].si : priors[i].si;
+      EXPECT_DOUBLE_EQ(at(i).prior.si, si) << i;
+    }
+    const double samples = 0.25 * run.plan.local_batch;
+    EXPECT_DOUBLE_EQ(at(kFixedTime).times, samples);
+    EXPECT_DOUBLE_EQ(at(kFixedTime).prior.si, samples * at(kSampleTime).prior.si);
+  }
+}
+
+// ---- What somebody states.
+
+TEST(Stated, TakesThePlaceOfWhatWasBelieved) {
+  Device t4;
+  t4.name = "t4";
+  t4.fp32 = TeraflopPerSecond(8.1);
+  t4.memory_bandwidth = GigabytesPerSecond(320.0);
+  const Runs runs = {OnHosts({}), OnHosts({}, "vgg16")};
+  const auto layout = [&](const ParameterStatement& statement) {
+    return ParameterLayout(
+        {}, runs, {{"resnet50", *FindWorkload("resnet50")}, {"vgg16", *FindWorkload("vgg16")}},
+        {{"t4", t4}}, {statement});
+  };
+  for (const bool with_factor : {false, true}) {
+    const ParameterLayout its = layout(
+        {"sample_time", "resnet50", 0.007, with_factor ? std::optional(2.0) : std::nullopt, "me"});
+    const auto at = [&](const stepcast::Run& run, int i) -> const FittedParameter& {
+      return its.parameters()[static_cast<std::size_t>(its.WorkloadOffset(run) + i)];
+    };
+    const FittedParameter& sample = at(runs[0], kSampleTime);
+    EXPECT_EQ(sample.prior.si, 0.007);
+    EXPECT_EQ(sample.fixed, !with_factor);
+    EXPECT_EQ(sample.source, "me");
+    EXPECT_EQ(sample.relative_to, -1) << "whatever the device's speed is";
+    if (with_factor) {
+      EXPECT_DOUBLE_EQ(sample.prior.log_sd, std::log(2.0));
+    }
+    // The constant part follows it.
+    EXPECT_DOUBLE_EQ(at(runs[0], kFixedTime).prior.si, 0.25 * 32 * 0.007);
+    EXPECT_EQ(at(runs[0], kFixedTime).source, "");
+    EXPECT_NE(at(runs[1], kSampleTime).prior.si, 0.007);
+    EXPECT_FALSE(at(runs[1], kSampleTime).fixed);
+    const ParameterLayout fixed_part = layout({"fixed_time", "resnet50", 0.01, 3.0, ""});
+    const FittedParameter& fixed = fixed_part.parameters()[static_cast<std::size_t>(
+        fixed_part.WorkloadOffset(runs[0]) + kFixedTime)];
+    EXPECT_EQ(fixed.prior.si, 0.01);
+    EXPECT_EQ(fixed.multiple_of, -1);
+  }
+  for (const double factor : {1.0, 0.5}) {
+    EXPECT_TRUE(Says(ErrorOf([&] {
+                       layout({"sample_time", "", 0.007, factor, ""});
+                     }),
+                     "is no factor of a prior; allowed: more than 1"))
+        << factor;
+  }
+  EXPECT_FALSE(ErrorOf([&] { layout({"sample_time", "", 0.007, 1.001, ""}); }));
+}
+
+// ---- Hosts that compute slower.
+
+TEST(SlowHostsOfARun, AreThoseThatItNamesAtTheirOwnSpeed) {
+  Runs runs = {OnHosts({"a", "b", "c"}), OnHosts({"c"}), OnHosts({"b", "a"}), OnHosts({"d"})};
+  ParameterLayout layout = Layout(runs);
+  const int size = layout.size();
+  const int of_c = layout.AddSlowHosts({"c"});
+  const int of_two = layout.AddSlowHosts({"a", "b"});
+  EXPECT_EQ(of_c, size);
+  EXPECT_EQ(of_two, size + 1);
+  ASSERT_EQ(layout.size(), size + 2);
+  EXPECT_EQ(layout.blocks().back().offset, of_two);
+  EXPECT_EQ(layout.blocks().back().size, 1);
+  const FittedParameter& slow = layout.parameters().back();
+  EXPECT_EQ(slow.scope, "hosts a+b");
+  EXPECT_EQ(slow.spec->name, "compute_slowdown");
+  EXPECT_EQ(slow.prior.si, ComputeSlowdownPrior().si);
+  EXPECT_EQ(slow.prior.log_sd, ComputeSlowdownPrior().log_sd);
+  const auto expect = [&](const stepcast::Run& run, const std::vector<int>& offsets, bool others) {
+    const ParameterLayout::Slowdowns its = layout.SlowdownsOf(run);
+    EXPECT_EQ(its.offsets, offsets);
+    EXPECT_EQ(its.others, others);
+  };
+  expect(runs[0], {of_c, of_two}, false);
+  expect(runs[1], {of_c}, false);
+  expect(runs[2], {of_two}, false);
+  expect(runs[3], {}, true);
+  // Of the last nodes the plan states how slow they are.
+  runs[0].plan.slow_nodes = 1;
+  expect(runs[0], {of_two}, false);
+  expect(OnHosts({"d", "c"}), {of_c}, true);
+  expect(OnHosts({}), {}, false);
 }
 
 }  // namespace

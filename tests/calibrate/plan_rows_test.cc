@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -1055,6 +1057,35 @@ TEST(RowsOfAFit, RepeatsScatterByTheirDegrees) {
   EXPECT_NEAR(*RepeatScatter({plan({0, 0.2}), plan({1, 1.1, 1.2}), plan({5})}),
               std::sqrt((0.02 + 0.02) / 3), 1e-12);
   EXPECT_FALSE(RepeatScatter({plan({0}), plan({1})}));
+}
+
+// Repeats of a plan share a part of their scatter, so that many weigh less than as many plans.
+TEST(RowsOfAFit, ScatterMoreWhereTheyRepeat) {
+  std::vector<PlanRows> plans(3);
+  plans[1].rows.resize(1);
+  plans[2].rows.resize(11);
+  SetScatter(0.05, &plans);
+  EXPECT_DOUBLE_EQ(plans[0].log_sd, 0.05) << "of runs that were stopped alone";
+  EXPECT_DOUBLE_EQ(plans[1].log_sd, 0.05);
+  EXPECT_DOUBLE_EQ(plans[2].log_sd, 0.1);
+}
+
+// Samples of plans have eight of each workload before more of any, in an order of chance.
+TEST(RowsOfAFit, AreSampledWithAFewOfEachWorkload) {
+  std::vector<PlanRows> plans(60);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    plans[i].workload_offset = i < 10 ? 1 : i < 25 ? 2 : 3;
+  }
+  const std::vector<const PlanRows*> shuffled = Shuffled(plans);
+  std::map<int, int> first;
+  for (std::size_t i = 0; i < 24; ++i) ++first[shuffled[i]->workload_offset];
+  EXPECT_EQ(first, (std::map<int, int>{{1, 8}, {2, 8}, {3, 8}}));
+  std::vector<const PlanRows*> sorted = shuffled;
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_EQ(std::unique(sorted.begin(), sorted.end()), sorted.end()) << "each once";
+  ASSERT_EQ(sorted.size(), plans.size());
+  EXPECT_FALSE(std::is_sorted(shuffled.begin(), shuffled.begin() + 24));
+  EXPECT_EQ(Shuffled(plans), shuffled);
 }
 
 // A clock that shows three digits shows steps of one length; which is no measurement of nought.
