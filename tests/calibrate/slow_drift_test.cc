@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <iostream>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -177,6 +180,93 @@ TEST(SlowDrift, BeginsAnewWithoutWhatHadNearlyShownAChange) {
     for (int i = 0; i < 16; ++i) EXPECT_FALSE(drift.Observe(Seconds(2 * factor))) << i;
     EXPECT_TRUE(drift.Observe(Seconds(2 * factor)));
   }
+}
+
+// What the header says, step by step over the whole series.
+std::vector<SeenChange> ChangesByTheHeader(const std::vector<double>& log_steps) {
+  const auto middle = [](std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+  };
+  std::vector<SeenChange> seen;
+  std::size_t begin = 0;
+  while (begin + 100 <= log_steps.size()) {
+    const std::vector<double> first(log_steps.begin() + static_cast<std::ptrdiff_t>(begin),
+                                    log_steps.begin() + static_cast<std::ptrdiff_t>(begin) + 100);
+    std::vector<double> distances;
+    for (const double step : first) distances.push_back(std::abs(step - middle(first)));
+    // Steps count for three standard deviations at most, by the median of their distances.
+    const double most = 3 * std::max(0.01, 1.4826 * middle(distances));
+    double centre = 0;
+    for (const double step : first) {
+      centre += (middle(first) + std::clamp(step - middle(first), -most, most)) / 100;
+    }
+    std::vector<double> off;
+    for (const double step : first) off.push_back(std::clamp(step - centre, -most, most));
+    const double squares = std::inner_product(off.begin(), off.end(), off.begin(), 0.0);
+    const double products = std::inner_product(off.begin() + 1, off.end(), off.begin(), 0.0);
+    const double one = std::sqrt(squares / 99);
+    const double q = squares > 0 ? std::clamp(products / squares, 0.0, 0.9) : 0;
+    const double s = std::max(0.01, one * std::sqrt((1 + q) / (1 - q)));
+    const double d = std::max(0.0488, 8 * s / 10);
+    const double bound = std::max(3 * std::max(0.01, one), d);
+    double sums[2] = {0, 0};
+    std::size_t since[2] = {0, 0};
+    std::size_t next = begin + 100;
+    for (std::size_t i = next; i < log_steps.size() && next == begin + 100; ++i) {
+      const double r = std::clamp(log_steps[i] - centre, -bound, bound);
+      for (const int side : {0, 1}) {
+        const double towards = side == 0 ? r : -r;
+        sums[side] += std::min(1.5, (d * towards - d * d / 2) / (s * s));
+        since[side] = sums[side] > 0 ? since[side] + 1 : 0;
+        sums[side] = std::max(0.0, sums[side]);
+        if (sums[side] <= 24 || next != begin + 100) continue;
+        const std::size_t shown = std::min(since[side], std::min<std::size_t>(50, i + 1 - next));
+        const auto end = log_steps.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+        const double now = middle({end - static_cast<std::ptrdiff_t>(shown), end});
+        seen.push_back({static_cast<int>(i), {Seconds(std::exp(centre)), Seconds(std::exp(now))}});
+        next = i + 1;
+      }
+    }
+    if (next == begin + 100) break;
+    begin = next;
+  }
+  return seen;
+}
+
+TEST(SlowDrift, IsWhatTheHeaderSays) {
+  int seen = 0;
+  int late = 0;
+  for (const double log_sd : {0.003, 0.02, 0.06, 0.12}) {
+    for (const double correlation : {0.0, 0.6, 0.98}) {
+      for (const double pauses : {0.0, 0.05}) {
+        for (const double drift : {0.0, 4e-5, 3e-4, -2e-4}) {
+          ScatteredSteps of({log_sd, correlation, pauses}, 7);
+          std::vector<double> log_steps;
+          for (int i = 0; i < 3000; ++i) log_steps.push_back(of.Next() + drift * i);
+          SlowDrift its;
+          std::vector<SeenChange> found;
+          for (std::size_t i = 0; i < log_steps.size(); ++i) {
+            const auto change = its.Observe(Seconds(std::exp(log_steps[i])));
+            if (change) found.push_back({static_cast<int>(i), *change});
+          }
+          const std::vector<SeenChange> expected = ChangesByTheHeader(log_steps);
+          SCOPED_TRACE(std::to_string(log_sd) + " " + std::to_string(correlation) + " " +
+                       std::to_string(pauses) + " " + std::to_string(drift));
+          ASSERT_EQ(found.size(), expected.size());
+          for (std::size_t i = 0; i < found.size(); ++i) {
+            EXPECT_EQ(found[i].step, expected[i].step);
+            EXPECT_NEAR(found[i].change.before / expected[i].change.before, 1, 1e-9);
+            EXPECT_NEAR(found[i].change.now / expected[i].change.now, 1, 1e-9);
+          }
+          seen += found.empty() ? 0 : 1;
+          late += !found.empty() && found.front().step > 200 ? 1 : 0;
+        }
+      }
+    }
+  }
+  EXPECT_GT(seen, 40);
+  EXPECT_GT(late, 20);
 }
 
 }  // namespace
