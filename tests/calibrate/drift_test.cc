@@ -9,16 +9,20 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "data/record/input_error.h"
 #include "data/values/workload_scope.h"
+#include "model/statistics/f_distribution.h"
 #include "model/statistics/normal.h"
+#include "model/step/believed_model.h"
 #include "model/step/discrepancy.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/devices.h"
+#include "tests/support/input_error.h"
 
 namespace stepcast {
 namespace {
@@ -416,7 +420,7 @@ TEST(DriftInput, IsChecked) {
   problem.workloads.erase("resnet50");
   EXPECT_THROW(CheckDrift(problem), InputError);
   problem = Problem(SyntheticCluster(), NewRuns(PlausibleTruth(), 1));
-  EXPECT_THROW(CheckDrift(problem), InputError);
+  EXPECT_TRUE(Says(ErrorOf([&] { CheckDrift(problem); }), "'synthetic' has no calibration"));
 }
 
 // ---- Many runs, and the same answer twice.
@@ -621,6 +625,168 @@ TEST(StoppedRuns, AreOverdueBeyondScatterAndDiscrepancy) {
       EXPECT_EQ(report.stopped, 1);
       EXPECT_EQ(report.overdue, share > 1 ? 1 : 0) << nodes << ", " << share;
     }
+  }
+}
+
+// ---- By hand.
+
+// All values are known exactly, none was decided by runs, and all that parts a run from its
+// forecast is its own scatter of 0.03.
+Cluster KnownExactly(const Truth& truth, int calibrated_runs = 100) {
+  Cluster cluster = CalibratedCluster(truth);
+  Calibration& calibration = *cluster.calibration;
+  for (ParameterEstimate& e : calibration.parameters) e.log_sd = e.prior_log_sd;
+  calibration.log_covariance.setZero();
+  calibration.repeat_log_sd = calibration.residual_log_sd = 0.03;
+  calibration.sources.front().runs = calibrated_runs;
+  return cluster;
+}
+
+// Of runs on one device that are so many times their scatter off.
+DriftReport ReportOf(const std::vector<double>& off, int calibrated_runs = 100) {
+  SyntheticProblem synthetic(PlausibleTruth());
+  for (const double times : off) synthetic.Add("resnet50", AllreducePlan({1}, 32), 0.03 * times);
+  return CheckDrift(
+      Problem(KnownExactly(PlausibleTruth(), calibrated_runs), synthetic.problem().runs));
+}
+
+// One run in two is as far off to either side.
+std::vector<double> ToEitherSide(int runs, double times) {
+  std::vector<double> off;
+  for (int i = 0; i < runs; ++i) off.push_back(i % 2 == 0 ? times : -times);
+  return off;
+}
+
+// Squares up to that of three; 110 runs, with ten that were believed before, know the scatter.
+TEST(DriftByHand, IsADistanceOfRuns) {
+  const DriftReport report = ReportOf({0, 1, -1.99, 2.01, 2.9, -3.1, 5});
+  const double squares = 1 + 1.99 * 1.99 + 2.01 * 2.01 + 2.9 * 2.9 + 9 + 9;
+  EXPECT_EQ(report.runs, 7);
+  EXPECT_EQ(report.met, 3) << "within two standard deviations";
+  EXPECT_NEAR(report.scatter, std::sqrt(squares / 7), 1e-9);
+  EXPECT_NEAR(report.p_value, TailOfF(squares / 7, 7, 0.64 * 110), 1e-9);
+  EXPECT_NEAR(report.mean_log_ratio, 0.03 * (1 - 1.99 + 2.01 + 2.9 - 3.1 + 5) / 7, 1e-9);
+}
+
+// By more than a quarter, and with less than one chance in a hundred.
+TEST(DriftByHand, OfAllRunsBeginsWhereItIsSaidTo) {
+  constexpr int kMany = 1'000'000;
+  const DriftReport less = ReportOf(ToEitherSide(200, 1.24), kMany);
+  EXPECT_LT(less.p_value, 0.001);
+  EXPECT_EQ(less.verdict, "The calibration still holds: 200 new runs scatter as expected.");
+  EXPECT_EQ(ReportOf(ToEitherSide(200, 1.26), kMany).verdict,
+            "The calibration is stale: 200 new runs scatter 1.26 times as far as expected, and the "
+            "change of no single parameter explains it.");
+  for (const auto& [p, stale] : {std::pair(0.0103, false), std::pair(0.0097, true)}) {
+    double low = 1.3;
+    double high = 1.95;
+    while (high - low > 1e-9) {
+      const double middle = (low + high) / 2;
+      (TailOfF(middle * middle, 6, 0.64 * (kMany + 10.0)) > p ? low : high) = middle;
+    }
+    const DriftReport report = ReportOf(ToEitherSide(6, low), kMany);
+    EXPECT_NEAR(report.p_value, p, 1e-6);
+    EXPECT_EQ(report.stale, stale) << report.verdict;
+    EXPECT_TRUE(report.drifts.empty());
+  }
+}
+
+TEST(DriftByHand, TakesFourRuns) {
+  EXPECT_EQ(ReportOf({9}).verdict, "Too few runs to tell: there is 1, and it takes at least 4.");
+  EXPECT_EQ(ReportOf({9, 9, 9}).verdict,
+            "Too few runs to tell: there are 3, and it takes at least 4.");
+  EXPECT_EQ(ReportOf({0, 0, 0, 0}).verdict,
+            "The calibration still holds: 4 new runs scatter as expected.");
+}
+
+// Runs that follow one change exactly: the fall of L is 5 ln(1 + z^2 / 4) of each, of which 6 count
+// for its significance.
+TEST(DriftByHand, OfOneValueIsWhatRunsSay) {
+  Truth now = PlausibleTruth();
+  now.workloads["resnet50"].si[kSampleTime] *= 1.25;
+  const SyntheticProblem before(PlausibleTruth());
+  SyntheticProblem synthetic(now);
+  const Cluster changed = CalibratedCluster(now);
+  const BelievedModel model(changed, *FindWorkload("resnet50"), std::nullopt, kSyntheticDevice);
+  double fall = 0;
+  double information = 0;
+  double mean = 0;
+  for (const int batch : {12, 16, 20, 24, 32, 40, 48, 64}) {
+    const Plan plan = AllreducePlan({1}, batch);
+    synthetic.Add("resnet50", plan);
+    const double off =
+        std::log(synthetic.TrueStep("resnet50", plan) / before.TrueStep("resnet50", plan));
+    ASSERT_GT(off / 0.03, 4);
+    mean += off / 8;
+    fall += 5 * std::log1p(std::pow(off / 0.03, 2) / 4);
+    // Of a run that is met each has the weight 5/4.
+    const double slope = model.Evaluate(plan).gradient[Belief::kWorkloadOffset + kSampleTime];
+    information += 1.25 * slope * slope / (0.03 * 0.03);
+  }
+  const DriftReport report =
+      CheckDrift(Problem(KnownExactly(PlausibleTruth()), synthetic.problem().runs));
+  EXPECT_EQ(report.verdict,
+            "The calibration is stale: sample_time of workload resnet50 on t4 rose from 5 to 6.25 "
+            "ms, which explains 8 of 8 runs (0 without it).");
+  EXPECT_NEAR(report.mean_log_ratio, mean, 1e-9);
+  EXPECT_GT(report.p_value_after, 0.99);
+  EXPECT_LT(report.p_value, 1e-4);
+  ASSERT_EQ(report.drifts.size(), 1U);
+  const ParameterDrift& drift = report.drifts[0];
+  EXPECT_EQ(drift.unit, "ms");
+  EXPECT_NEAR(drift.before, 5, 1e-9);
+  EXPECT_NEAR(drift.log_shift, std::log(1.25), 5e-4);
+  EXPECT_NEAR(drift.z, std::sqrt(8 * 6.0), 1e-2);
+  EXPECT_NEAR(drift.improvement, fall, 1e-2);
+  EXPECT_NEAR(drift.log_sd, 1 / std::sqrt(information), 1e-3 * drift.log_sd);
+  EXPECT_NEAR(drift.now_log_sd, drift.log_sd, 1e-9) << "nothing was unknown of it before";
+  EXPECT_EQ(drift.explained, 8);
+  EXPECT_EQ(drift.moved, 8);
+  EXPECT_EQ(drift.nearer, 8);
+  EXPECT_FALSE(drift.alternative);
+}
+
+// What scatters more than expected around what explains it has more behind it.
+TEST(DriftByHand, SaysWhereMoreMustHaveChanged) {
+  Truth now = PlausibleTruth();
+  now.workloads["resnet50"].si[kSampleTime] /= 1.25;
+  SyntheticProblem synthetic(now);
+  for (int i = 0; i < 40; ++i) {
+    synthetic.Add("resnet50", AllreducePlan({1}, 20 + i / 2), i % 2 == 0 ? 0.054 : -0.054);
+  }
+  const DriftReport report =
+      CheckDrift(Problem(KnownExactly(PlausibleTruth()), synthetic.problem().runs));
+  EXPECT_EQ(report.verdict.rfind("The calibration is stale: sample_time of workload resnet50 on t4 "
+                                 "fell from 5 to ",
+                                 0),
+            0U)
+      << report.verdict;
+  EXPECT_NE(report.verdict.find("; more must have changed, because they still scatter more than "
+                                "expected."),
+            std::string::npos)
+      << report.verdict;
+  EXPECT_LT(report.p_value_after, 0.01);
+}
+
+// Of a link that no longer holds anything back no more is known than that; of one that does, its
+// rate.
+TEST(DriftByHand, SaysWhatIsHardlyKnown) {
+  Truth before = PlausibleTruth();
+  before.cluster.si[kLinkBandwidth] = GigabitsPerSecond(2.0).si();
+  for (const auto& [gbit, says] :
+       {std::pair(3.0, "rose from 2 to 3 Gbit/s"), std::pair(200.0, "rose from 2 to at least ")}) {
+    Truth now = before;
+    now.cluster.si[kLinkBandwidth] = GigabitsPerSecond(gbit).si();
+    SyntheticProblem synthetic(now);
+    for (const std::size_t nodes : {2, 3, 4}) {
+      for (const int batch : {8, 16, 32, 48}) {
+        synthetic.Add("resnet50", AllreducePlan(Placement(nodes, 1), batch));
+      }
+    }
+    const DriftReport report = CheckDrift(Problem(KnownExactly(before), synthetic.problem().runs));
+    EXPECT_NE(report.verdict.find(std::string("link_bandwidth of cluster ") + says),
+              std::string::npos)
+        << report.verdict;
   }
 }
 
