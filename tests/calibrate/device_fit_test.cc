@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace stepcast {
@@ -93,6 +94,65 @@ TEST(DeviceFit, GoesWhereTheRowsAre) {
   EXPECT_NEAR(fit.curve[kElementBandwidth], 0.5, 0.05);
   EXPECT_NEAR(fit.curve[kNormBandwidth], kCurveParameterSpecs[kNormBandwidth].prior, 1e-3)
       << "of which no row tells";
+}
+
+// At the least cost the pull of the rows on each value is that of its prior: a row pulls by 16 r /
+// (1 + (r / 0.25)^2)^(1/2), r = ln(predicted / measured).
+TEST(DeviceFit, StandsWhereRowsAndPriorsPullAlike) {
+  std::vector<MeasuredOperation> rows;
+  const DeviceFit prior = PriorFit();
+  const auto add = [&](MeasuredOperation row, double times) {
+    row.seconds = prior.Predict(row) * times;
+    rows.push_back(row);
+  };
+  for (const double times : {1.3, 1.4, 6.0}) {
+    add(RowOf(CopyOp{100'000'000}, 1), times);
+    add(RowOf(Convolution()), times / 2);
+  }
+  for (const TableParameter call : {kProductCall, kLinearCall, kConvolutionCall, kElementCall}) {
+    MeasuredOperation row = call == kConvolutionCall ? RowOf(Convolution(), 1)
+                            : call == kElementCall   ? RowOf(CopyOp{1'000'000}, 1)
+                                                     : RowOf(DenseOp{1, 512, 512}, 1);
+    row.host_call = 20e-6;
+    row.call = call;
+    add(row, 1.5);
+  }
+  const DeviceFit fit = FitDevices(rows);
+  ASSERT_TRUE(fit.converged);
+  const auto pull_of = [&](const auto& move) {
+    double pull = 0;
+    for (const MeasuredOperation& row : rows) {
+      const auto off = [&](double by) {
+        DeviceFit moved = fit;
+        move(&moved, std::exp(by));
+        return std::log(moved.Predict(row) / row.seconds);
+      };
+      const double slope = (off(1e-5) - off(-1e-5)) / 2e-5;
+      pull += 16 * off(0) / std::sqrt(1 + 16 * off(0) * off(0)) * slope;
+    }
+    return pull;
+  };
+  int pulled = 0;
+  const auto expect = [&](double pull, double value, double before, double log_sd) {
+    const double back = std::log(value / before) / (log_sd * log_sd);
+    EXPECT_NEAR(pull, -back, 0.1 + 0.05 * std::abs(back)) << before;
+    pulled += std::abs(back) > 0.5 ? 1 : 0;
+  };
+  for (std::size_t i = 0; i < kCurveParameterSpecs.size(); ++i) {
+    const CurveParameterSpec& spec = kCurveParameterSpecs[i];
+    const double value = fit.curve.si[i] / spec.si_per_unit;
+    if (value < 1.01 * spec.low || value > 0.99 * spec.high) continue;
+    SCOPED_TRACE(std::string(spec.name));
+    expect(pull_of([&](DeviceFit* its, double factor) { its->curve.si[i] *= factor; }), value,
+           spec.prior, spec.log_sd);
+  }
+  constexpr double kBefore[] = {1.2, 1.8, 2.5, 1.1, 1.3, 1.8, 10e-6, 30e-6, 1.7, 200e-6};
+  constexpr double kLogSds[] = {0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 1, 1, 0.5, 1};
+  for (std::size_t i = 0; i < fit.table.size(); ++i) {
+    expect(pull_of([&](DeviceFit* its, double factor) { its->table[i] *= factor; }), fit.table[i],
+           kBefore[i], kLogSds[i]);
+  }
+  EXPECT_GT(pulled, 2);
 }
 
 }  // namespace
