@@ -144,6 +144,24 @@ TEST(SlowHosts, ALittleSlowerIsNone) {
   }
 }
 
+// A tenth more, or less, is the least that is told, however exact the runs are.
+TEST(SlowHosts, BeginAtATenth) {
+  for (const double factor : {1.09, 1.11}) {
+    for (const bool faster : {false, true}) {
+      Truth truth = TruthOf(kFour);
+      truth.host_slowdowns["n3"] = faster ? 1 / factor : factor;
+      SyntheticProblem synthetic(truth);
+      for (int i = 0; i < 40; ++i) {
+        for (const std::string& host : kFour) {
+          synthetic.Add("resnet50", OnHosts({host}, 32), i % 2 == 0 ? 1e-4 : -1e-4);
+        }
+      }
+      EXPECT_EQ(Slowdowns(Calibrate(synthetic.problem()).cluster).size(), factor > 1.1 ? 1U : 0U)
+          << factor << (faster ? " faster" : " slower");
+    }
+  }
+}
+
 // Either may be the odd one: devices break rather than improve.
 TEST(SlowHosts, OfTwoTheSlowerIsNamed) {
   Truth truth = TruthOf({"n1", "n2"});
