@@ -34,8 +34,7 @@ using Kind = JsonValue::Kind;
 
 constexpr std::string_view kJsonType = "application/json";
 constexpr std::string_view kColumnsType = "application/octet-stream";
-constexpr std::size_t kLongestKey = 60;     // that an error quotes
-constexpr std::size_t kMostProblems = 100;  // told of one batch
+constexpr std::size_t kLongestKey = 60;  // that an error quotes
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // ---- Reading.
@@ -350,23 +349,36 @@ std::string OpenObject(const Json& head, std::size_t bytes_to_come) {
   return text;
 }
 
-Json FlagsJson(const ForecastColumns& forecasts) {
+Json FlagsJson(const std::vector<BatchFlag>& flags) {
   Json json = Json::array();
-  for (const BatchFlag& flag : forecasts.flags) {
+  for (const BatchFlag& flag : flags) {
     json.push_back({{"index", flag.index}, {"flag", flag.flag}});
   }
   return json;
 }
 
+Json ProblemsJson(const std::vector<BatchProblem>& problems) {
+  Json json = Json::array();
+  for (const BatchProblem& one : problems) {
+    json.push_back({{"index", one.index}, {"problem", one.problem}});
+  }
+  return json;
+}
+
+// "memory": [...] at the end of an object that is still open.
+void AppendMemory(const std::vector<MemoryVerdict>& memory, std::string* text) {
+  *text += ",\"memory\":[";
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    *text += fmt::format("{}\"{}\"", i == 0 ? "" : ",",
+                         kMemoryVerdictNames[static_cast<int>(memory[i])]);
+  }
+  *text += ']';
+}
+
 std::string BatchJson(const Target& target, const ForecastColumns& forecasts) {
   Json head = HeadJson(target, forecasts.status.size(), forecasts.failed);
-  head["problems"] = Json::array();
-  for (std::size_t i = 0; i < forecasts.status.size() && forecasts.failed > 0; ++i) {
-    if (forecasts.status[i] == QueryStatus::kOk) continue;
-    if (head["problems"].size() == kMostProblems) break;
-    head["problems"].push_back({{"index", i}, {"problem", QueryStatusText(forecasts.status[i])}});
-  }
-  head["flags"] = FlagsJson(forecasts);
+  head["problems"] = ProblemsJson(forecasts.problems);
+  head["flags"] = FlagsJson(forecasts.flags);
   constexpr std::size_t kBytesOfNumber = 22;
   const bool interval = !forecasts.low_s.empty();
   std::string text =
@@ -377,12 +389,8 @@ std::string BatchJson(const Target& target, const ForecastColumns& forecasts) {
     AppendColumn("low_s", forecasts.low_s, same, &text);
     AppendColumn("high_s", forecasts.high_s, same, &text);
   }
-  text += ",\"memory\":[";
-  for (std::size_t i = 0; i < forecasts.memory.size(); ++i) {
-    text += fmt::format("{}\"{}\"", i == 0 ? "" : ",",
-                        kMemoryVerdictNames[static_cast<int>(forecasts.memory[i])]);
-  }
-  text += "]}";
+  AppendMemory(forecasts.memory, &text);
+  text += '}';
   return text;
 }
 
@@ -391,7 +399,8 @@ std::string BatchBinary(const Target& target, const ForecastColumns& forecasts) 
   Json head = HeadJson(target, forecasts.status.size(), forecasts.failed);
   head["columns"] =
       interval ? "step_time_s,low_s,high_s,status,memory" : "step_time_s,status,memory";
-  head["flags"] = FlagsJson(forecasts);
+  head["problems"] = ProblemsJson(forecasts.problems);
+  head["flags"] = FlagsJson(forecasts.flags);
   BinaryWriter writer(JsonText(head), forecasts.status.size() * (interval ? 32 : 16));
   writer.Add(forecasts.step_time_s);
   if (interval) {
@@ -409,12 +418,13 @@ std::string BatchBinary(const Target& target, const ForecastColumns& forecasts) 
   return writer.Take();
 }
 
-std::string RecommendJson(const Target& target, const std::vector<BatchChoice>& choices) {
-  const std::size_t failed = static_cast<std::size_t>(std::count_if(
-      choices.begin(), choices.end(), [](const BatchChoice& c) { return c.local_batch == 0; }));
-  constexpr std::size_t kBytesOfChoice = 100;
-  std::string text =
-      OpenObject(HeadJson(target, choices.size(), failed), choices.size() * kBytesOfChoice + 200);
+std::string RecommendJson(const Target& target, const ChosenBatches& chosen) {
+  const std::vector<BatchChoice>& choices = chosen.choices;
+  Json head = HeadJson(target, choices.size(), chosen.failed);
+  head["problems"] = ProblemsJson(chosen.problems);
+  head["flags"] = FlagsJson(chosen.flags);
+  constexpr std::size_t kBytesOfChoice = 110;
+  std::string text = OpenObject(head, choices.size() * kBytesOfChoice + 200);
   const auto add = [&](const char* name, auto BatchChoice::*member) {
     AppendColumn(
         name, choices,
@@ -427,6 +437,7 @@ std::string RecommendJson(const Target& target, const std::vector<BatchChoice>& 
   add("throughput_samples_per_s", &BatchChoice::throughput);
   add("statistical_efficiency", &BatchChoice::statistical_efficiency);
   add("goodput_samples_per_s", &BatchChoice::goodput);
+  AppendMemory(chosen.memory, &text);
   text += '}';
   return text;
 }
@@ -630,10 +641,9 @@ Reply Api::Recommend(const Request& request) const {
   const std::shared_ptr<const Target> target = service_->Find(*snapshot, name);
   const Plan plan = ReadSharedPlan(fields, target->predictor.cluster(),
                                    StatedBy(allocations, UnstatedBatch(target->predictor)));
-  const std::vector<BatchChoice> choices =
-      serve::Recommend(*snapshot, *target, plan, search, &allocations);
-  metrics_->plans += static_cast<std::int64_t>(choices.size()) * MostTried(search);
-  return JsonReply(*snapshot, RecommendJson(*target, choices));
+  const ChosenBatches chosen = serve::Recommend(*snapshot, *target, plan, search, &allocations);
+  metrics_->plans += static_cast<std::int64_t>(chosen.choices.size()) * MostTried(search);
+  return JsonReply(*snapshot, RecommendJson(*target, chosen));
 }
 
 Reply Api::Observe(const Request& request) const {

@@ -19,6 +19,7 @@ struct CountColumn {
 };
 struct NumberColumn {
   const char* name;
+  const char* si_name;  // of the member
   const double* QueryArrays::*member;
   double to_si;  // a value of the request in the units of QueryArrays
 };
@@ -41,9 +42,9 @@ inline constexpr std::array<CountColumn, 7> kCountColumns = {
      {"accumulation_steps", &QueryArrays::accumulation_steps},
      {"slow_nodes", &QueryArrays::slow_nodes}}};
 inline constexpr std::array<NumberColumn, 3> kNumberColumns = {
-    {{"link_gbit_per_s", &QueryArrays::bandwidth_bytes_per_s, 1e9 / 8},
-     {"rtt_ms", &QueryArrays::rtt_s, 1e-3},
-     {"loss_rate", &QueryArrays::loss_rate, 1}}};
+    {{"link_gbit_per_s", "bandwidth_bytes_per_s", &QueryArrays::bandwidth_bytes_per_s, 1e9 / 8},
+     {"rtt_ms", "rtt_s", &QueryArrays::rtt_s, 1e-3},
+     {"loss_rate", "loss_rate", &QueryArrays::loss_rate, 1}}};
 
 // Queries as a request states them: columns of `size`, or empty ones. In number columns a value
 // that is not a number stands for "not stated".
@@ -61,6 +62,12 @@ struct BatchFlag {
   std::string flag;
 };
 
+// Why a query has no answer: a sentence that names the column, its value and what is allowed.
+struct BatchProblem {
+  std::size_t index = 0;
+  std::string problem;
+};
+
 // Step times and, where they were asked for, intervals; times are not a number where the status
 // says why.
 struct ForecastColumns {
@@ -70,6 +77,7 @@ struct ForecastColumns {
   std::vector<QueryStatus> status;
   std::vector<MemoryVerdict> memory;
   std::vector<BatchFlag> flags;
+  std::vector<BatchProblem> problems;  // of the first hundred without an answer
   std::size_t failed = 0;
 };
 

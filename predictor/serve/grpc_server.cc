@@ -131,6 +131,24 @@ void SetLearnt(const Target& target, Answer* reply) {
   if (target.learnt) reply->set_learnt(*target.learnt);
 }
 
+// What is to be known of a reply's plans: ForecastColumns, or ChosenBatches.
+template <class Answered, class Answer>
+void TellCaveats(const Answered& answered, Answer* reply) {
+  for (const MemoryVerdict verdict : answered.memory) {
+    reply->add_memory(static_cast<v1::MemoryVerdict>(verdict));
+  }
+  for (const BatchFlag& flag : answered.flags) {
+    v1::BatchFlag* told = reply->add_flags();
+    told->set_index(static_cast<std::int64_t>(flag.index));
+    told->set_flag(flag.flag);
+  }
+  for (const BatchProblem& one : answered.problems) {
+    v1::BatchProblem* told = reply->add_problems();
+    told->set_index(static_cast<std::int64_t>(one.index));
+    told->set_problem(one.problem);
+  }
+}
+
 void SetJob(const JobTold& told, v1::Job* job) {
   job->set_job(told.job);
   job->set_cluster(told.cluster);
@@ -249,14 +267,7 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
           reply->add_status(static_cast<v1::QueryStatus>(status));
         }
       }
-      for (const MemoryVerdict verdict : forecasts.memory) {
-        reply->add_memory(static_cast<v1::MemoryVerdict>(verdict));
-      }
-      for (const BatchFlag& flag : forecasts.flags) {
-        v1::BatchFlag* told = reply->add_flags();
-        told->set_index(static_cast<std::int64_t>(flag.index));
-        told->set_flag(flag.flag);
-      }
+      TellCaveats(forecasts, reply);
       metrics_.plans += static_cast<std::int64_t>(queries.size);
     });
   }
@@ -275,16 +286,17 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
                                  StatedBy(allocations, UnstatedBatch(target->predictor)));
       reply->set_snapshot(snapshot->number());
       SetLearnt(*target, reply);
-      for (const BatchChoice& choice :
-           serve::Recommend(*snapshot, *target, plan, search, &allocations)) {
+      const ChosenBatches chosen = serve::Recommend(*snapshot, *target, plan, search, &allocations);
+      for (const BatchChoice& choice : chosen.choices) {
         reply->add_local_batch(choice.local_batch);
         reply->add_accumulation_steps(choice.accumulation_steps);
         reply->add_step_time_s(choice.step_time_s);
         reply->add_throughput_samples_per_s(choice.throughput);
         reply->add_statistical_efficiency(choice.statistical_efficiency);
         reply->add_goodput_samples_per_s(choice.goodput);
-        if (choice.local_batch == 0) reply->set_failed(reply->failed() + 1);
       }
+      reply->set_failed(static_cast<std::int64_t>(chosen.failed));
+      TellCaveats(chosen, reply);
       metrics_.plans += static_cast<std::int64_t>(allocations.size) * MostTried(search);
     });
   }

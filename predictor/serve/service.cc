@@ -30,6 +30,7 @@ namespace {
 constexpr int kMostServers = 1024;
 constexpr std::size_t kLongestText = 64 << 10;  // of a placement, or of hosts [B]
 constexpr std::size_t kQuoted = 200;            // of what is longer [B]
+constexpr std::size_t kMostProblems = 100;      // told of one request
 // Most nodes of a plan by itself, which is told node by node; queries may ask for more.
 constexpr int kMostPlannedNodes = 100'000;
 
@@ -122,6 +123,62 @@ Plan PlanOf(const Plan& plan, const QueryArrays& q, std::size_t i) {
   int slow = plan.slow_nodes;
   take(q.slow_nodes, &slow);
   return WithSlowNodes(std::move(one), slow);
+}
+
+// Query i, as a compiled plan is asked.
+PlanQuery QueryAt(const Plan& plan, const QueryArrays& q, std::size_t i) {
+  const auto take = [i](const int* column, int* value) {
+    if (column != nullptr) *value = column[i];
+  };
+  const auto stated = [i](const double* column) {
+    return column != nullptr && !std::isnan(column[i]);
+  };
+  PlanQuery query = QueryOf(plan);
+  take(q.workers, &query.workers);
+  take(q.nodes, &query.nodes);
+  take(q.devices_per_node, &query.devices_per_node);
+  take(q.servers, &query.servers);
+  take(q.local_batch, &query.local_batch);
+  take(q.accumulation_steps, &query.accumulation_steps);
+  if (q.slow_nodes != nullptr) query.slow_nodes = q.slow_nodes[i];
+  if (stated(q.bandwidth_bytes_per_s)) {
+    query.link.bandwidth = BytesPerSecond(q.bandwidth_bytes_per_s[i]);
+  }
+  if (stated(q.rtt_s)) query.link.rtt = Seconds(q.rtt_s[i]);
+  if (stated(q.loss_rate)) query.link.loss = q.loss_rate[i];
+  return query;
+}
+
+// What is wrong with query i, which has no answer, in the names and units of columns.
+std::string ProblemOf(const CompiledPlan& compiled, const Plan& plan, const QueryArrays& q,
+                      std::size_t i) {
+  const QueryProblem problem = compiled.ProblemOf(QueryAt(plan, q, i)).value();
+  // A number of a link is refused by the rule of its column, which knows its unit.
+  for (const NumberColumn& column : kNumberColumns) {
+    const double* const values = q.*column.member;
+    if (values == nullptr || std::isnan(values[i]) || problem.field != column.si_name) continue;
+    const auto field = std::find_if(
+        PlanFields().begin(), PlanFields().end(),
+        [&](const PlanField& one) { return one.column == std::string_view(column.name); });
+    try {
+      Plan stated;
+      field->read_column(fmt::format("{:.12g}", values[i] / column.to_si), {"", 0, column.name},
+                         &stated);
+    } catch (const InputError& e) {
+      return e.what();
+    }
+  }
+  return InputError({"", 0, problem.field}, problem.value, problem.problem, problem.allowed).what();
+}
+
+// The problems of the first queries that have no answer; `of` tells that of one.
+template <class Failed, class Of>
+std::vector<BatchProblem> FirstProblems(std::size_t size, const Failed& failed, const Of& of) {
+  std::vector<BatchProblem> problems;
+  for (std::size_t i = 0; i < size && problems.size() < kMostProblems; ++i) {
+    if (failed(i)) problems.push_back({i, of(i)});
+  }
+  return problems;
 }
 
 // The caveats of the queries with the least and the most of each column: whatever is outside of
@@ -478,12 +535,17 @@ ForecastColumns PredictMany(const Snapshot& snapshot, const Target& target, cons
     into.high_s = answer.high_s.data();
   }
   answer.failed = compiled.PredictMany(arrays, into);
+  if (answer.failed > 0) {
+    answer.problems = FirstProblems(
+        arrays.size, [&](std::size_t i) { return answer.status[i] != QueryStatus::kOk; },
+        [&](std::size_t i) { return ProblemOf(compiled, plan, arrays, i); });
+  }
   answer.flags = FlagsOf(target.predictor, plan, arrays, answer.status);
   return answer;
 }
 
-std::vector<BatchChoice> Recommend(const Snapshot& snapshot, const Target& target, const Plan& plan,
-                                   const BatchSearch& search, QueryColumns* allocations) {
+ChosenBatches Recommend(const Snapshot& snapshot, const Target& target, const Plan& plan,
+                        const BatchSearch& search, QueryColumns* allocations) {
   const auto refuse = [](bool stated, const char* name) {
     if (!stated) return;
     throw InputError({"", 0, std::string("allocations.") + name}, "", "is not what allocations say",
@@ -509,9 +571,36 @@ std::vector<BatchChoice> Recommend(const Snapshot& snapshot, const Target& targe
     most_servers = std::max(most_servers, rows.back().servers);
   }
   const CompiledPlan compiled = snapshot.Compile(target, plan, most_servers);
-  std::vector<BatchChoice> choices(rows.size());
-  ChooseBatches(compiled, rows.data(), rows.size(), search, choices.data());
-  return choices;
+  ChosenBatches chosen;
+  chosen.choices.resize(rows.size());
+  chosen.failed = ChooseBatches(compiled, rows.data(), rows.size(), search, chosen.choices.data());
+  // What was chosen, as queries; where nothing was, the smallest step of the allocation.
+  for (const BatchChoice& choice : chosen.choices) {
+    allocations->counts[kLocalBatch].push_back(std::max(choice.local_batch, 1));
+    allocations->counts[kAccumulationSteps].push_back(std::max(choice.accumulation_steps, 1));
+  }
+  const QueryArrays arrays = BindQueries(target, allocations);
+  std::vector<QueryStatus> status(arrays.size);
+  chosen.memory.resize(arrays.size);
+  ForecastArrays into;
+  into.status = status.data();
+  into.memory = chosen.memory.data();
+  compiled.PredictMany(arrays, into);
+  const auto failed = [&](std::size_t i) { return chosen.choices[i].local_batch == 0; };
+  chosen.problems = FirstProblems(arrays.size, failed, [&](std::size_t i) {
+    if (status[i] != QueryStatus::kOk) return ProblemOf(compiled, plan, arrays, i);
+    if (compiled.MostLocalBatch(QueryAt(plan, arrays, i)) < 1) {
+      return std::string("a device's memory holds not even one sample");
+    }
+    return std::string("no batch is within the limits of the search and of a device's memory");
+  });
+  for (std::size_t i = 0; i < arrays.size; ++i) {
+    if (!failed(i)) continue;
+    status[i] = QueryStatus::kBadBatch;  // no plan, which has no flags
+    chosen.memory[i] = MemoryVerdict::kUnknown;
+  }
+  chosen.flags = FlagsOf(target.predictor, plan, arrays, status);
+  return chosen;
 }
 
 }  // namespace stepcast::serve

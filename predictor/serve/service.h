@@ -153,10 +153,18 @@ InputError InRequestTerms(const InputError& error);
 ForecastColumns PredictMany(const Snapshot& snapshot, const Target& target, const Plan& plan,
                             bool interval, QueryColumns* queries);
 
+// The batch of each allocation, and what is to be known of the plans that this makes.
+struct ChosenBatches {
+  std::vector<BatchChoice> choices;
+  std::vector<MemoryVerdict> memory;
+  std::vector<BatchFlag> flags;
+  std::vector<BatchProblem> problems;  // of the first hundred without a batch
+  std::size_t failed = 0;
+};
 // The best batch for each of `allocations`, of which the columns of workers, nodes,
 // devices_per_node and servers are read as PredictMany does.
-std::vector<BatchChoice> Recommend(const Snapshot& snapshot, const Target& target, const Plan& plan,
-                                   const BatchSearch& search, QueryColumns* allocations);
+ChosenBatches Recommend(const Snapshot& snapshot, const Target& target, const Plan& plan,
+                        const BatchSearch& search, QueryColumns* allocations);
 
 }  // namespace stepcast::serve
 

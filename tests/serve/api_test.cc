@@ -401,7 +401,10 @@ TEST(Batch, TellsWhichQueriesHaveNoAnswer) {
   EXPECT_TRUE(batch["high_s"][2].is_null());
   ASSERT_EQ(batch["problems"].size(), 2U);
   EXPECT_EQ(batch["problems"][0]["index"], 1);
-  EXPECT_EQ(batch["problems"][1]["problem"], QueryStatusText(QueryStatus::kBadBatch));
+  EXPECT_EQ(batch["problems"][0]["problem"],
+            "workers: '0' is out of range; allowed: a whole number from 1 to 1000000");
+  EXPECT_EQ(batch["problems"][1]["problem"],
+            "local_batch: '-1' is out of range; allowed: a whole number from 1 to 100000000");
   // Samples of slow nodes go with the layouts that queries state.
   const TestJson slow = test.JsonOf(
       "/v1/predict_batch",
@@ -410,7 +413,8 @@ TEST(Batch, TellsWhichQueriesHaveNoAnswer) {
   EXPECT_EQ(slow["failed"], 1) << slow;
   EXPECT_TRUE(slow["step_time_s"][0].is_number());
   EXPECT_EQ(slow["problems"][0]["index"], 1);
-  EXPECT_EQ(slow["problems"][0]["problem"], QueryStatusText(QueryStatus::kBadSlowNodes));
+  EXPECT_EQ(slow["problems"][0]["problem"],
+            "slow_nodes: '1' is out of range; allowed: a whole number from 0 to 0 of 1 nodes");
   const TestJson chosen = test.JsonOf(
       "/v1/recommend", R"({"cluster":"gce-t4","workload":"resnet50","plan":{"slow_speed":0.5,)"
                        R"("slow_local_batch":16},"allocations":{"workers":[8],"slow_nodes":[1]}})");
@@ -423,6 +427,10 @@ TEST(Batch, TellsWhichQueriesHaveNoAnswer) {
                                          R"("plan":{"local_batch":32,"workers":4},"queries":{)" +
                                              std::string(links) + "}}");
     EXPECT_EQ(answer["failed"], 1) << links;
+    const std::string column = std::string(links).substr(1, std::string(links).find(':') - 2);
+    const std::string why = answer["problems"][0].value("problem", "");
+    EXPECT_EQ(why.find(column + ": '1"), 0U) << why << ", in the column's unit";
+    EXPECT_NE(why.find("is out of range; allowed: "), std::string::npos) << why;
     EXPECT_TRUE(answer["step_time_s"][0].is_null()) << links;
     EXPECT_TRUE(answer["step_time_s"][1].is_number()) << links;
   }
@@ -571,7 +579,8 @@ TEST(RecommendAnswer, HasAChoiceForEachAllocation) {
   columns.counts[kWorkers] = {1, 8};
   CheckColumns("allocations.", 10, &columns);
   Plan plan;
-  const std::vector<BatchChoice> choices = Recommend(*snapshot, *target, plan, search, &columns);
+  const std::vector<BatchChoice> choices =
+      Recommend(*snapshot, *target, plan, search, &columns).choices;
   ASSERT_EQ(choices.size(), 2U);
   for (std::size_t i = 0; i < choices.size(); ++i) {
     EXPECT_EQ(json["local_batch"][i], choices[i].local_batch);
@@ -583,6 +592,36 @@ TEST(RecommendAnswer, HasAChoiceForEachAllocation) {
     EXPECT_DOUBLE_EQ(json["goodput_samples_per_s"][i].get<double>(), choices[i].goodput);
   }
   EXPECT_LT(choices[1].goodput, 0.999 * choices[1].throughput);
+}
+
+// What is recommended is told with what holds of it, and what is not with the reason.
+TEST(RecommendAnswer, HasCaveatsAndReasons) {
+  const TestService test;
+  const TestJson json =
+      test.JsonOf("/v1/recommend",
+                  R"({"cluster":"gce-t4","workload":"resnet50","allocations":{"workers":[0,1,20]},)"
+                  R"("search":{"least_global_batch":64}})");
+  EXPECT_EQ(json["failed"], 1) << json;
+  ASSERT_EQ(json["problems"].size(), 1U) << json;
+  EXPECT_EQ(json["problems"][0]["index"], 0);
+  EXPECT_EQ(json["problems"][0]["problem"],
+            "workers: '0' is out of range; allowed: a whole number from 1 to 1000000");
+  EXPECT_EQ(json["memory"], (TestJson{"unknown", "fits", "fits"})) << json;
+  const TestJson beyond = {{"index", 2}, {"flag", "the plan uses 5 nodes, gce-t4 has 4"}};
+  EXPECT_EQ(std::count(json["flags"].begin(), json["flags"].end(), beyond), 1) << json;
+  const auto problem = [&](const char* workload, const char* search) {
+    const TestJson answer = test.JsonOf(
+        "/v1/recommend",
+        std::string(R"({"cluster":"gce-t4","allocations":{"workers":[4]},"workload":")") +
+            workload + R"(","search":{)" + search + "}}");
+    EXPECT_TRUE(answer["local_batch"][0].is_null()) << answer;
+    EXPECT_EQ(answer["memory"][0], "unknown") << answer;
+    EXPECT_EQ(answer["flags"].size(), 0U) << answer;
+    return answer["problems"][0].value("problem", "");
+  };
+  EXPECT_EQ(problem("llama2_70b", ""), "a device's memory holds not even one sample");
+  EXPECT_EQ(problem("resnet50", R"("least_local_batch":100000)"),
+            "no batch is within the limits of the search and of a device's memory");
 }
 
 // ---- What is served, and how it goes.

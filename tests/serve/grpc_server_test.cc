@@ -131,6 +131,15 @@ TEST(Rpc, RecommendAnswersEachAllocation) {
                        R"({"workers":[4,16,0]},"search":{"most_global_batch":1024}})");
   ASSERT_EQ(reply.local_batch_size(), 3);
   EXPECT_EQ(reply.failed(), 1);
+  ASSERT_EQ(reply.problems_size(), 1);
+  EXPECT_EQ(reply.problems(0).index(), 2);
+  EXPECT_EQ(reply.problems(0).problem(), json["problems"][0]["problem"]);
+  ASSERT_EQ(reply.memory_size(), 3);
+  EXPECT_EQ(reply.memory(0), v1::MEMORY_FITS);
+  EXPECT_EQ(reply.memory(2), v1::MEMORY_UNKNOWN);
+  ASSERT_EQ(static_cast<std::size_t>(reply.flags_size()), json["flags"].size());
+  EXPECT_GT(reply.flags_size(), 0);
+  EXPECT_EQ(reply.flags(0).flag(), json["flags"][0]["flag"]);
   EXPECT_EQ(running.metrics.plans, 2 * plans) << "as many over HTTP";
   for (int i = 0; i < 2; ++i) {
     const auto row = static_cast<std::size_t>(i);

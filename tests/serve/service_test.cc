@@ -492,8 +492,10 @@ TEST(Recommend, AnswersEachAllocation) {
   CheckColumns("allocations.", 10, &columns);
   BatchSearch search;
   search.most_global_batch = 512;
-  const std::vector<BatchChoice> choices =
+  const ChosenBatches chosen =
       Recommend(*snapshot, *target, Read({}, {true, false}), search, &columns);
+  const std::vector<BatchChoice>& choices = chosen.choices;
+  EXPECT_EQ(chosen.failed, 1U);
   ASSERT_EQ(choices.size(), 4U);
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_GT(choices[i].local_batch, 0);
