@@ -124,6 +124,17 @@ std::string MeantBy(const std::string& key, const Keys& allowed) {
   return DidYouMean(key, allowed);
 }
 
+// The digits of a number; of a whole one those of an integer, however it is written: JSON knows no
+// two kinds of numbers, and many write 8 as 8.0.
+std::string DigitsOf(const JsonValue& number) {
+  const std::string& text = number.text;
+  constexpr double kExact = 1e15;  // up to which each whole number is a double
+  double value = 0.5;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = std::trunc(value) == value && std::abs(value) < kExact;
+  return whole ? fmt::format("{}", static_cast<std::int64_t>(value)) : text;
+}
+
 // A JSON object that has these keys and no others.
 class Fields {
  public:
@@ -155,7 +166,7 @@ class Fields {
   }
   int Integer(const char* key, int otherwise, int low, int high) const {
     const JsonValue* value = Find(key, Kind::kNumber);
-    return value == nullptr ? otherwise : ParseInteger(value->text, Place(key), low, high);
+    return value == nullptr ? otherwise : ParseInteger(DigitsOf(*value), Place(key), low, high);
   }
   std::optional<double> Number(const char* key) const {
     const JsonValue* value = Find(key, Kind::kNumber);
@@ -169,7 +180,7 @@ class Fields {
     if (value == nullptr) return std::nullopt;
     if (!is_number && value->kind == Kind::kBoolean) return value->boolean ? "yes" : "no";
     Require(*value, prefix_ + key, is_number ? Kind::kNumber : Kind::kString);
-    return value->text;
+    return is_number ? DigitsOf(*value) : value->text;
   }
 
   InputPlace Place(const char* key) const { return {"", 0, prefix_ + key}; }
@@ -656,7 +667,7 @@ Reply Api::Observe(const Request& request) const {
   JobStart start{std::move(name), std::nullopt};
   if (const JsonValue* size = fields.Find("parameters", Kind::kNumber)) {
     constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();  // PartsOf knows them
-    start.parameters = ParseLongInteger(size->text, fields.Place("parameters"), -kAny, kAny);
+    start.parameters = ParseLongInteger(DigitsOf(*size), fields.Place("parameters"), -kAny, kAny);
   }
   SeenSteps seen;
   const JsonValue* times = fields.Find("step_times_s", Kind::kColumn);

@@ -149,6 +149,7 @@ std::shared_ptr<Jobs::Followed> Jobs::TryFind(const std::string& job) const {
 void Jobs::RefuseUnknown(const std::string& job) const {
   std::vector<std::string> names;
   for (const JobTold& told : List()) names.push_back(told.job);
+  if (job.empty()) throw InputError({"", 0, "job"}, "", "is required", "a job that is followed");
   throw InputError({"", 0, "job"}, job, "is not followed" + DidYouMean(job, names),
                    names.empty() ? "none is; its first observation begins one" : JoinNames(names));
 }

@@ -63,7 +63,7 @@ class Builder {
     return true;
   }
   bool start_array(std::size_t /*size*/) {
-    if (in_column_) return Refuse("an array holds something else than numbers");
+    if (in_column_) return RefuseInColumn();
     column_ = Place();
     column_->kind = Kind::kColumn;
     in_column_ = true;
@@ -75,8 +75,11 @@ class Builder {
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::json::exception& e) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: ...", or
+    // "[json.exception.out_of_range.406] number overflow parsing '1e400'"
     std::string_view what = e.what();
+    const std::size_t bracket = what.find("] ");
+    if (bracket != std::string_view::npos) what.remove_prefix(bracket + 2);
     const std::size_t colon = what.find(": ");
     if (colon != std::string_view::npos) what.remove_prefix(colon + 2);
     constexpr std::size_t kLongest = 200;
@@ -88,11 +91,20 @@ class Builder {
     error_ = std::move(why);
     return false;
   }
+  // Of what the array holds that is open, under the key that was read last.
+  bool RefuseColumn(std::string why) {
+    if (open_.empty()) return Refuse(std::move(why));
+    return Refuse(fmt::format("key \"{}\": {}", Shortened(open_.back()->members.back().key), why));
+  }
+  bool RefuseInColumn() {
+    return RefuseColumn(most_numbers_ == 0 ? "is an array; allowed: a single value"
+                                           : "is an array of something else than numbers");
+  }
   // Where the next value goes: under the key that was read last, or at the top.
   JsonValue* Place() { return open_.empty() ? &root_ : &open_.back()->members.back().value; }
   JsonValue* PlaceOutsideColumn(Kind kind) {
     if (in_column_) {
-      Refuse("an array holds something else than numbers");
+      RefuseInColumn();
       return nullptr;
     }
     JsonValue* place = Place();
@@ -112,12 +124,8 @@ class Builder {
   }
   bool Append(double value) {
     if (column_->column.size() == most_numbers_) {
-      const std::string key =
-          open_.empty() ? ""
-                        : fmt::format("key \"{}\": ", Shortened(open_.back()->members.back().key));
-      return Refuse(key + (most_numbers_ == 0
-                               ? "is an array; allowed: a single value"
-                               : fmt::format("an array has more than {} numbers", most_numbers_)));
+      if (most_numbers_ == 0) return RefuseInColumn();
+      return RefuseColumn(fmt::format("an array has more than {} numbers", most_numbers_));
     }
     column_->column.push_back(value);
     return true;

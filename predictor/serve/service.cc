@@ -470,7 +470,8 @@ void CheckColumns(const std::string& prefix, std::size_t most, QueryColumns* col
   const bool nodes = columns->Has(kNodes);
   if (nodes != columns->Has(kDevicesPerNode) || (nodes && !columns->Has(kWorkers))) {
     throw InputError({"", 0, prefix + (nodes ? "nodes" : "devices_per_node")}, "",
-                     "says too little alone", "workers, nodes and devices_per_node, or workers");
+                     "is not all of a layout",
+                     "workers, nodes and devices_per_node, or workers alone");
   }
 }
 

@@ -390,6 +390,22 @@ TEST(Errors, OfEverySpoiltKey) {
   EXPECT_GT(refused, 120);
 }
 
+// A whole number is one however it is written, alone as in columns.
+TEST(Numbers, AreWholeWithAFractionOfNought) {
+  const TestService test;
+  const auto step = [&](const char* numbers) {
+    return test.JsonOf("/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50",)" +
+                                          std::string(numbers) + "}")["step_time_s"];
+  };
+  const TestJson plain = step(R"("workers":8,"local_batch":100,"rtt_ms":2)");
+  EXPECT_TRUE(plain.is_number());
+  EXPECT_EQ(step(R"("workers":8.0,"local_batch":1e2,"rtt_ms":2.0)"), plain);
+  const TestJson chosen =
+      test.JsonOf("/v1/recommend", R"({"cluster":"gce-t4","workload":"resnet50","allocations":)"
+                                   R"({"workers":[8.0]},"search":{"most_global_batch":5.12e2}})");
+  EXPECT_LE(chosen["local_batch"][0].get<int>() * 8, 512) << chosen;
+}
+
 TEST(Batch, TellsWhichQueriesHaveNoAnswer) {
   const TestService test;
   const TestJson batch =

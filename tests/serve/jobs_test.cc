@@ -219,6 +219,7 @@ TEST(Jobs, AreListedByName) {
   test.JsonOf("/v1/end_job", R"({"job":"a"})");
   EXPECT_EQ(TestJson::parse(test.Get("/v1/jobs").body)["jobs"].size(), 1U);
   EXPECT_EQ(WrongKey(test, R"({"job":"a"})", "/v1/end_job"), "job");
+  EXPECT_NE(test.Post("/v1/end_job", "{}").body.find("job: is required"), std::string::npos);
 }
 
 TEST(Jobs, AreBounded) {

@@ -98,6 +98,7 @@ TEST(JsonValue, RefusesWhatIsNotJson) {
     EXPECT_NE(Refusal(text), "") << text;
   }
   EXPECT_NE(Refusal(std::string("{\"a\":1\0}", 8)), "") << "a zero byte";
+  EXPECT_EQ(Refusal("{\"a\":1e400}"), "byte 10: number overflow parsing '1e400'");
 }
 
 TEST(JsonValue, BoundsWhatItReads) {
@@ -106,10 +107,18 @@ TEST(JsonValue, BoundsWhatItReads) {
   EXPECT_EQ(Refusal("{\"a\":[1,2,3,4,5]}"), "");
   EXPECT_EQ(Refusal("{\"a\":[1,2,3,4,5,6]}"), "key \"a\": an array has more than 5 numbers");
   EXPECT_EQ(Refusal("{\"a\":1,\"a\":2}"), "key \"a\" is there twice");
-  EXPECT_EQ(Refusal("{\"a\":[[1]]}"), "an array holds something else than numbers");
-  EXPECT_EQ(Refusal("{\"a\":[\"x\"]}"), "an array holds something else than numbers");
-  EXPECT_EQ(Refusal("{\"a\":[{}]}"), "an array holds something else than numbers");
-  EXPECT_EQ(Refusal("{\"a\":[true]}"), "an array holds something else than numbers");
+  const char* const kNotNumbers = "key \"a\": is an array of something else than numbers";
+  EXPECT_EQ(Refusal("{\"a\":[[1]]}"), kNotNumbers);
+  EXPECT_EQ(Refusal("{\"a\":[\"x\"]}"), kNotNumbers);
+  EXPECT_EQ(Refusal("{\"a\":[{}]}"), kNotNumbers);
+  EXPECT_EQ(Refusal("{\"a\":[true]}"), kNotNumbers);
+  // Where no array is asked for, none is told to hold numbers.
+  try {
+    ParseJson(R"({"hosts":["a","b"]})", 0);
+    ADD_FAILURE() << "an array was read";
+  } catch (const JsonError& e) {
+    EXPECT_STREQ(e.what(), "key \"hosts\": is an array; allowed: a single value");
+  }
   // An error quotes the beginning of a key only.
   const std::string name(1'000'000, 'k');
   const std::string start = "key \"" + name.substr(0, 60) + "...\"";

@@ -476,7 +476,7 @@ TEST(CheckColumns, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(Says(error(columns), "queries.local_batch: has 1 numbers, workers has 2"));
   columns.counts[kLocalBatch] = {1, 2};
   columns.counts[kNodes] = {1, 1};
-  EXPECT_TRUE(Says(error(columns), "queries.nodes: says too little alone"));
+  EXPECT_TRUE(Says(error(columns), "queries.nodes: is not all of a layout"));
   columns.counts[kNodes].clear();
   columns.counts[kWorkers] = columns.counts[kLocalBatch] = {1, 2, 3, 4};
   EXPECT_TRUE(Says(error(columns), "queries: '4' plans are too many; allowed: at most 3"));
