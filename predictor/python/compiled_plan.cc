@@ -41,7 +41,9 @@ constexpr const char* kPredictDoc =
     "        least is not slow\n"
     "    placement : str or list of int : devices on each node, of one layout, in place of the\n"
     "        first three\n"
-    "    intervals : bool : also the 90 % prediction interval, at about twice the cost\n"
+    "    intervals : bool : also the 90 % prediction interval; twice the cost of one query, and "
+    "some\n"
+    "        fifty times that of each in an array\n"
     "    invalid : str : \"raise\" InputError for a query that makes no sense, or answer \"nan\"\n"
     "    out : float64 array of the answers' shape, with intervals a tuple of three\n"
     "    threads : int : among which some thousands of queries and more are shared out\n\n"
@@ -68,10 +70,20 @@ constexpr const char* kChooseDoc =
     "those\n"
     "        that the program tries\n"
     "    noise_scale, initial_batch : float : gradient noise scale, and the batch that counts as\n"
-    "        fully worth [samples]; both or none\n\n"
+    "        fully worth [samples]; both or none\n"
+    "    invalid : str : \"raise\" InputError for an allocation that makes no sense, or answer it "
+    "like\n"
+    "        one that no batch fits: \"nan\"\n\n"
     "Returns BatchChoices(local_batch, accumulation_steps, step_time_s, throughput_samples_per_s,\n"
     "statistical_efficiency, goodput): numbers, or arrays. Where no batch fits, local_batch and\n"
     "goodput are 0.";
+
+constexpr const char* kMostLocalDoc =
+    "The largest local batch that the device's memory holds: 0 where not even one sample fits,\n"
+    "100,000,000 where nothing tells.\n\n"
+    "Times are answered of plans that do not fit, too; this tells which. Parameters broadcast, and "
+    "are\n"
+    "as in predict. Returns a number, or an array.";
 
 struct NamedArgument {
   const char* name;
@@ -258,6 +270,19 @@ void RequireAnswer(const CompiledPlan& compiled, const Queries& queries, py::ssi
                    problem->problem, problem->allowed + ", or invalid=\"nan\"");
 }
 
+// The same of allocations, which say no batch, where none was found. The first one that makes no
+// sense is refused.
+template <class Failed>
+void RequireAllocations(const CompiledPlan& compiled, const Queries& queries,
+                        const Failed& failed) {
+  const py::ssize_t size = SizeOf(queries.shape());
+  for (py::ssize_t i = 0; i < size; ++i) {
+    if (!failed(i)) continue;
+    RequireAnswer(compiled, queries, i,
+                  queries.scalar() ? "allocation" : fmt::format("element {}", i));
+  }
+}
+
 // The first query from `first` to `last` without an answer; -1 where all have one. Knows no Python.
 py::ssize_t PredictBlocks(const CompiledPlan& compiled, const Queries& queries, py::ssize_t first,
                           py::ssize_t last, double* step, double* low, double* high) {
@@ -381,12 +406,17 @@ struct Choices {
   py::array_t<double> goodput;
 };
 
-py::object Choose(const BoundPlan& plan, const Queries& queries, const BatchSearch& search) {
+py::object Choose(const BoundPlan& plan, const Queries& queries, const BatchSearch& search,
+                  bool none_for_invalid) {
   if (queries.scalar()) {
     const PlanQuery q = queries.At(0);
     const Allocation allocation{q.workers, q.nodes, q.devices_per_node, q.servers, q.slow_nodes};
     BatchChoice c;
     ChooseBatches(plan.compiled, &allocation, 1, search, &c);
+    if (!none_for_invalid) {
+      RequireAllocations(plan.compiled, queries,
+                         [&](py::ssize_t /*index*/) { return c.local_batch == 0; });
+    }
     return MakeBatchChoices(c.local_batch, c.accumulation_steps, c.step_time_s, c.throughput,
                             c.statistical_efficiency, c.goodput);
   }
@@ -429,8 +459,26 @@ py::object Choose(const BoundPlan& plan, const Queries& queries, const BatchSear
       }
     }
   }
+  if (!none_for_invalid) {
+    RequireAllocations(plan.compiled, queries, [&](py::ssize_t i) { return local_batch[i] == 0; });
+  }
   return MakeBatchChoices(answers.local_batch, answers.accumulation_steps, answers.step_time_s,
                           answers.throughput, answers.statistical_efficiency, answers.goodput);
+}
+
+py::object MostLocalBatch(const BoundPlan& plan, const Queries& queries, bool nought_for_invalid) {
+  if (!nought_for_invalid) {
+    RequireAllocations(plan.compiled, queries, [](py::ssize_t /*index*/) { return true; });
+  }
+  const auto most = [&](py::ssize_t i) {
+    const PlanQuery query = queries.At(i);
+    return plan.compiled.ProblemOf(query) ? 0 : plan.compiled.MostLocalBatch(query);
+  };
+  if (queries.scalar()) return py::int_(most(0));
+  py::array_t<std::int64_t> answer(queries.shape());
+  std::int64_t* const values = answer.mutable_data();
+  for (py::ssize_t i = 0; i < SizeOf(queries.shape()); ++i) values[i] = most(i);
+  return answer;
 }
 
 // Who says a placement says the three numbers that a step depends on.
@@ -534,8 +582,8 @@ void BindCompiledPlan(py::module_* m) {
              const py::object& devices_per_node, const py::object& servers,
              const py::object& slow_nodes, const py::object& placement, int least_global_batch,
              int most_global_batch, int least_local_batch, int most_local_batch, bool accumulate,
-             int candidates, std::optional<double> noise_scale,
-             std::optional<double> initial_batch) {
+             int candidates, std::optional<double> noise_scale, std::optional<double> initial_batch,
+             const std::string& invalid) {
             const Layout layout(workers, nodes, devices_per_node, placement);
             return Choose(
                 p,
@@ -543,7 +591,8 @@ void BindCompiledPlan(py::module_* m) {
                          py::none(), slow_nodes, py::none(), py::none(), py::none()},
                         p.compiled),
                 MakeSearch(least_global_batch, most_global_batch, least_local_batch,
-                           most_local_batch, accumulate, candidates, noise_scale, initial_batch));
+                           most_local_batch, accumulate, candidates, noise_scale, initial_batch),
+                NanForInvalid(invalid));
           },
           py::arg("workers") = none, py::arg("nodes") = none, py::arg("devices_per_node") = none,
           py::arg("servers") = none, py::kw_only(), py::arg("slow_nodes") = none,
@@ -551,7 +600,24 @@ void BindCompiledPlan(py::module_* m) {
           py::arg("most_global_batch") = kDefaultMostGlobalBatch, py::arg("least_local_batch") = 1,
           py::arg("most_local_batch") = 0, py::arg("accumulate") = true,
           py::arg("candidates") = BatchSearch().candidates, py::arg("noise_scale") = none,
-          py::arg("initial_batch") = none, kChooseDoc)
+          py::arg("initial_batch") = none, py::arg("invalid") = "raise", kChooseDoc)
+      .def(
+          "most_local_batch",
+          [](const BoundPlan& p, const py::object& workers, const py::object& nodes,
+             const py::object& devices_per_node, const py::object& accumulation_steps,
+             const py::object& slow_nodes, const py::object& placement,
+             const std::string& invalid) {
+            const Layout layout(workers, nodes, devices_per_node, placement);
+            return MostLocalBatch(p,
+                                  Queries({layout.workers, layout.nodes, layout.devices_per_node,
+                                           py::none(), py::none(), accumulation_steps, slow_nodes,
+                                           py::none(), py::none(), py::none()},
+                                          p.compiled),
+                                  NanForInvalid(invalid));
+          },
+          py::arg("workers") = none, py::arg("nodes") = none, py::arg("devices_per_node") = none,
+          py::arg("accumulation_steps") = none, py::kw_only(), py::arg("slow_nodes") = none,
+          py::arg("placement") = none, py::arg("invalid") = "raise", kMostLocalDoc)
       .def("__repr__",
            [](const BoundPlan& p) {
              return fmt::format("<CompiledPlan of {} on {}: {}>", p.predictor->workload.name,

@@ -352,6 +352,39 @@ class BatchChoices(unittest.TestCase):
             for part in many:
                 self.assertEqual(part.shape, np.shape(none))
 
+    def test_allocations_that_cannot_be(self):
+        # One worker on the plan's two nodes: no matter of batches.
+        for workers, named in [(1, "allocation"), ([8, 1], "element 1")]:
+            with self.subTest(workers), self.assertRaises(stepcast.InputError) as caught:
+                self.compiled.choose_batches(workers=workers)
+            self.assertEqual(str(caught.exception),
+                             f"{named}: 'nodes 2' is out of range; allowed: a whole number from 1 "
+                             "to 1 for 1 workers, or invalid=\"nan\"")
+            choices = self.compiled.choose_batches(workers=workers, invalid="nan")
+            self.assertEqual(np.min(choices.local_batch), 0)
+            self.assertEqual(np.max(choices.goodput) > 0, named != "allocation")
+        with self.assertRaises(stepcast.InputError) as caught:
+            self.compiled.choose_batches(workers=8, invalid="0")
+        self.assertEqual(caught.exception.key, "invalid")
+
+    def test_what_memory_holds(self):
+        most = self.compiled.most_local_batch()
+        self.assertIsInstance(most, int)
+        for batch, fits in [(most, True), (most + 1, False)]:
+            plan = self.compiled.plan.replace(local_batch=batch)
+            verdict = self.compiled.predictor.predict(plan).memory["verdict"]
+            self.assertEqual(verdict != "out of memory", fits)
+        steps = np.array([1, 4])
+        many = self.compiled.most_local_batch([[1], [8]], [[1], [2]], accumulation_steps=steps)
+        self.assertEqual(many.shape, (2, 2))
+        self.assertEqual(many[1, 0], most)
+        self.assertLess(many[1, 1], most)  # a copy of the gradients is kept
+        self.assertEqual(self.compiled.most_local_batch(placement=[4, 4]), most)
+        with self.assertRaises(stepcast.InputError):
+            self.compiled.most_local_batch(workers=[8, 1])
+        np.testing.assert_array_equal(
+            self.compiled.most_local_batch(workers=[8, 1], invalid="nan"), [most, 0])
+
     def test_what_does_not_fit(self):
         choice = self.compiled.choose_batches(8, 2, most_global_batch=4)
         self.assertEqual((choice.local_batch, choice.goodput), (0, 0))

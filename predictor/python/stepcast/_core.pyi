@@ -402,7 +402,19 @@ class CompiledPlan:
         candidates: int = 0,
         noise_scale: Optional[float] = None,
         initial_batch: Optional[float] = None,
+        invalid: str = "raise",
     ) -> BatchChoices: ...
+    def most_local_batch(
+        self,
+        workers: _Ints = None,
+        nodes: _Ints = None,
+        devices_per_node: _Ints = None,
+        accumulation_steps: _Ints = None,
+        *,
+        slow_nodes: _Ints = None,
+        placement: Union[None, str, Sequence[int]] = None,
+        invalid: str = "raise",
+    ) -> Any: ...  # int or array of int64
 
 class Observation:
     @property
