@@ -576,7 +576,7 @@ void Predictor::AddComputeSourceFlags(const Plan& plan, const PlanAnswer& answer
   if (compute_source_ == ComputeSource::kPrior) {
     const char* const why = workload_.layers.empty()
                                 ? "it has no layers to count work from"
-                                : "the device has no data sheet with fp32 and memory_bandwidth";
+                                : "no data sheet with fp32 and memory_bandwidth is known of it";
     flags->push_back(
         fmt::format("{} was not measured on {}, and {}: compute is a prior, good to a factor of "
                     "{:.0f}; one measured step of it tells more",

@@ -272,7 +272,8 @@ typedef struct stepcast_prediction_values {
 } stepcast_prediction_values;
 
 // `device` is what the workload runs on; NULL is the cluster's, with the data sheet of the cluster
-// file if there is one. Where nothing tells the compute time (no run of the workload in the
+// file if there is one. No other file is opened: what a shipped cluster names is read with
+// stepcast_device_read, or compute is a prior. Where nothing tells the compute time (no run of the workload in the
 // calibration, and no layers or no data sheet) it is a wide prior, and a flag says so.
 stepcast_status stepcast_predictor_create(const stepcast_cluster* cluster,
                                           const stepcast_workload* workload,
@@ -426,8 +427,8 @@ typedef struct stepcast_batch_search {
   int32_t most_local_batch;  // 0: what the device's memory holds
   int32_t accumulate;        // 1: micro-steps may be more than one; 0: they may not
   int32_t candidates;        // global batches tried for an allocation; 0: those of the program
-  // Both, and the best has the highest goodput. Otherwise the smallest global batch within 5 % of
-  // the highest throughput is best, unless the compiled plan's own batch is better.
+  // Both, and the best has the highest goodput. With neither the smallest global batch within 5 %
+  // of the highest throughput is best, unless the compiled plan's own batch is better.
   double noise_scale_samples;
   double initial_batch_samples;
 } stepcast_batch_search;
@@ -487,7 +488,8 @@ int32_t stepcast_compiled_most_local_batch(const stepcast_compiled* compiled,
 
 stepcast_status stepcast_batch_search_init(stepcast_batch_search* search);
 // The best batch for every allocation. `unanswered` as above. STEPCAST_BAD_INPUT for a search with
-// a batch below 1, candidates or a noise scale below 0 or an initial batch of none.
+// a batch below 1, candidates or a noise scale below 0, an initial batch of none, and for one of
+// the latter two without the other.
 stepcast_status stepcast_compiled_choose_batches(const stepcast_compiled* compiled,
                                                  const stepcast_allocation_arrays* allocations,
                                                  const stepcast_batch_search* search,

@@ -741,6 +741,7 @@ TEST(CapiCompiled, RefusesSearchesOfNothing) {
   allocations.count = 1;
   auto out = Sized<stepcast_batch_choice_arrays>();
   int32_t local_batch = 99;
+  constexpr double kLeft = -99;  // as the search has it by itself
   out.local_batch = &local_batch;
   const auto choose = [&](void (*change)(stepcast_batch_search*)) {
     auto search = Sized<stepcast_batch_search>();
@@ -753,15 +754,23 @@ TEST(CapiCompiled, RefusesSearchesOfNothing) {
   EXPECT_EQ(choose([](stepcast_batch_search* s) { s->least_local_batch = 0; }), STEPCAST_BAD_INPUT);
   EXPECT_EQ(choose([](stepcast_batch_search* s) { s->most_local_batch = -1; }), STEPCAST_BAD_INPUT);
   EXPECT_EQ(choose([](stepcast_batch_search* s) { s->candidates = -1; }), STEPCAST_BAD_INPUT);
-  EXPECT_EQ(choose([](stepcast_batch_search* s) { s->noise_scale_samples = -1; }),
-            STEPCAST_BAD_INPUT);
-  EXPECT_EQ(choose([](stepcast_batch_search* s) { s->initial_batch_samples = 0; }),
-            STEPCAST_BAD_INPUT);
+  const auto goodput = [&](double noise_scale, double initial_batch) {
+    auto search = Sized<stepcast_batch_search>();
+    EXPECT_EQ(stepcast_batch_search_init(&search), STEPCAST_OK);
+    if (noise_scale != kLeft) search.noise_scale_samples = noise_scale;
+    if (initial_batch != kLeft) search.initial_batch_samples = initial_batch;
+    return stepcast_compiled_choose_batches(compiled.get(), &allocations, &search, &out, nullptr);
+  };
+  EXPECT_EQ(goodput(-1, 64), STEPCAST_BAD_INPUT);
+  EXPECT_EQ(goodput(INFINITY, 64), STEPCAST_BAD_INPUT);
+  EXPECT_EQ(goodput(4000, 0), STEPCAST_BAD_INPUT);
+  EXPECT_EQ(goodput(4000, kLeft), STEPCAST_BAD_INPUT) << "half of what goodput takes";
+  EXPECT_EQ(goodput(kLeft, 64), STEPCAST_BAD_INPUT);
   EXPECT_EQ(local_batch, 99) << "what is refused fills nothing";
   EXPECT_EQ(choose([](stepcast_batch_search* s) { s->most_global_batch = 0; }), STEPCAST_BAD_INPUT);
-  EXPECT_EQ(choose([](stepcast_batch_search* s) { s->noise_scale_samples = INFINITY; }),
-            STEPCAST_BAD_INPUT);
   EXPECT_EQ(local_batch, 99);
+  EXPECT_EQ(goodput(4000, 64), STEPCAST_OK);
+  EXPECT_GT(local_batch, 0);
   // A range without a batch is a search that finds none.
   EXPECT_EQ(choose([](stepcast_batch_search* s) {
               s->least_global_batch = 10;

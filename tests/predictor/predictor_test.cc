@@ -1038,7 +1038,8 @@ TEST(Compute, WithoutAnySourceIsAPrior) {
       {{SyntheticCluster(), WithoutLayers(), T4()},
        "mine was not measured on t4, and it has no layers"},
       {{of_abacus, Resnet50(), std::nullopt, "abacus"},
-       "resnet50 was not measured on abacus, and the device has no data sheet"},
+       "resnet50 was not measured on abacus, and no data sheet with fp32 and memory_bandwidth is "
+       "known of it: "},
       {{SyntheticCluster(), Resnet50(), without_peak}, "no data sheet with fp32"},
   };
   for (const auto& c : cases) {
