@@ -197,6 +197,28 @@ test("efficiency and throughput are the program's", async () => {
   assert.ok(compared >= 60);
 });
 
+test("a rate for an efficiency is that of the plan's own layout", async () => {
+  const { engine, controls, known } = await opened();
+  const shown = { cluster: known.clusters[0], workload: "resnet50", device: "v100" };
+  const rates = (plan) => state.bandwidthsFor(engine, controls, shown, plan, 4, [0.2, 0.4, 1.1]);
+  // Apart the four need a network; on one node none, whatever is asked below what they reach.
+  const apart = { placement: "1-1-1-1", local_batch: "32", link_gbit_per_s: "7" };
+  const [little, more, none] = rates(apart);
+  assert.ok(0 < little && little < more, `${little} and ${more}`);
+  assert.equal(none, null);
+  assert.deepEqual(rates({ placement: "4", local_batch: "32" }).map((rate) => rate === 0), [true, true, false]);
+  // The rate is the least: a hundredth less is too little.
+  const target = { ...state.targetRequest(shown), workers: 1, local_batch: 32, strategy: "none" };
+  const alone = engine.ask("/v1/predict", target).throughput_samples_per_s;
+  const reached = (rate) => {
+    const question = { ...state.planRequest(controls, apart), link_gbit_per_s: rate };
+    const answer = engine.ask("/v1/predict", { ...state.targetRequest(shown), ...question });
+    return answer.throughput_samples_per_s / (4 * alone);
+  };
+  assert.ok(reached(little) >= 0.2 && reached(little / 1.02) < 0.2);
+  assert.ok(reached(more) >= 0.4 && reached(more / 1.02) < 0.4);
+});
+
 test("a command is quoted for a shell", async () => {
   const { controls } = await opened();
   const shown = { cluster: "a b", workload: "x;y", device: "" };

@@ -473,7 +473,11 @@ function showRates() {
     ["efficiency", "line rate"],
     TARGETS.map((target, i) => [
       percent(target),
-      rates[i] === null ? "no rate is enough" : `${digits(rates[i])} Gbit/s`,
+      rates[i] === null
+        ? "no rate is enough"
+        : rates[i] === 0
+          ? "any rate is enough"
+          : `${digits(rates[i])} Gbit/s`,
     ]),
   );
 }

@@ -255,27 +255,28 @@ function samplesOf(plan, workers) {
   return Number(plan.local_batch) * Number(plan.accumulation_steps || 1) * counted;
 }
 
-// The least rate of links with which `workers` are as efficient as each of `targets`; null where no
-// rate is enough. Found in one list of rates, a hundredth apart.
+// The least rate of links with which the plan's `workers`, placed as it says, are as efficient as each
+// of `targets`: 0 where the least that is tried does, and null where no rate is enough. Found in one
+// list of rates, a hundredth apart.
 export function bandwidthsFor(engine, controls, state, plan, workers, targets) {
   const rates = [];
   for (let rate = 0.01; rate < 2000; rate *= 1.01) rates.push(rate);
   const request = planRequest(controls, plan);
-  for (const column of ["placement", "hosts", "link_gbit_per_s"]) delete request[column];
-  request.workers = workers;
+  delete request.link_gbit_per_s;
   const alone = throughputAlone(engine, controls, state, plan);
   const { step_time_s: steps } = engine.ask("/v1/predict_batch", {
     ...targetRequest(state),
     plan: request,
     interval: false,
-    queries: { workers: rates.map(() => workers), link_gbit_per_s: rates },
+    queries: { link_gbit_per_s: rates },
   });
   const samples = samplesOf(plan, workers);
   return targets.map((target) => {
     const found = steps.findIndex(
       (step) => step !== null && efficiencyOf(samples / step, workers, alone) >= target,
     );
-    return found < 0 ? null : rates[found];
+    if (found < 0) return null;
+    return found === 0 ? 0 : rates[found];
   });
 }
 
