@@ -6,6 +6,11 @@
 #include "data/record/input_error.h"
 
 namespace stepcast {
+namespace {
+
+constexpr const char* kSaved = "what was saved";
+
+}  // namespace
 
 void RefuseMember(const std::string& key, const std::string& value, const std::string& problem,
                   const std::string& allowed) {
@@ -14,12 +19,14 @@ void RefuseMember(const std::string& key, const std::string& value, const std::s
 
 JsonMembers::JsonMembers(const nlohmann::json& object, std::string where)
     : object_(object), where_(std::move(where)) {
-  if (!object.is_object()) RefuseMember(where_, object.type_name(), "is no object");
+  if (!object.is_object()) {
+    RefuseMember(where_.empty() ? "state" : where_, object.type_name(), "is no object", kSaved);
+  }
 }
 
 const nlohmann::json& JsonMembers::Member(const char* name) {
   const auto it = object_.find(name);
-  if (it == object_.end()) RefuseMember(Place(name), "", "is missing");
+  if (it == object_.end()) RefuseMember(Place(name), "", "is missing", kSaved);
   ++read_;
   return *it;
 }

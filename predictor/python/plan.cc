@@ -309,6 +309,7 @@ void BindPlan(py::module_* m) {
            [](const Plan& a, const py::object& b) {
              return py::isinstance<Plan>(b) && PlanDict(a).equal(PlanDict(b.cast<Plan>()));
            })
+      .def("__hash__", [](const Plan& p) { return py::hash(py::str(PlanRepr(p))); })
       .def("__repr__", &PlanRepr)
       .def(py::pickle(&PlanDict, [](const py::dict& dict) {
         return MakePlan(py::reinterpret_borrow<py::kwargs>(dict));

@@ -203,6 +203,7 @@ void BindCluster(py::module_* m) {
              return py::isinstance<Cluster>(b) &&
                     FormatCluster(a) == FormatCluster(b.cast<const Cluster&>());
            })
+      .def("__hash__", [](const Cluster& c) { return py::hash(py::str(FormatCluster(c))); })
       .def("__repr__",
            [](const Cluster& c) {
              return fmt::format("<Cluster {}: {} x {} {}, {}>", c.name, c.nodes, c.devices_per_node,
@@ -284,6 +285,7 @@ void BindWorkload(py::module_* m) {
              return py::isinstance<Workload>(b) &&
                     FormatWorkload(a) == FormatWorkload(b.cast<const Workload&>());
            })
+      .def("__hash__", [](const Workload& w) { return py::hash(py::str(FormatWorkload(w))); })
       .def("__repr__",
            [](const Workload& w) {
              return fmt::format("<Workload {}: {} parameters, {} layers>", w.name, w.parameters,

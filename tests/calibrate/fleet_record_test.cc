@@ -255,8 +255,8 @@ TEST(FleetText, SaysWhatIsWrong) {
     EXPECT_EQ(TextOf(fleet), before) << "nothing changes";
   };
   refuses("", "fleet: is not JSON; allowed: what was saved of one");
-  refuses("[]", "is no object");
-  refuses("{}", "format: is missing");
+  refuses("[]", "state: 'array' is no object; allowed: what was saved");
+  refuses("{}", "format: is missing; allowed: what was saved");
   refuses(With(text, "stepcast fleet", "a fleet"),
           "format: 'a fleet' is another; allowed: stepcast fleet");
   refuses(With(text, "\"version\":1", "\"version\":2"), "version: '2' is another; allowed: 1");

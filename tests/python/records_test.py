@@ -275,6 +275,16 @@ class Plans(unittest.TestCase):
         self.assertNotEqual(plan, other)
         self.assertEqual(eval(repr(plan), {"Plan": stepcast.Plan}), plan)
 
+    def test_what_is_equal_is_one_key(self):
+        def made():
+            return [stepcast.Plan(workers=8, devices_per_node=4, local_batch=64, rtt_s=1e-3),
+                    stepcast.read_cluster("gce-t4"), stepcast.workload("resnet50"),
+                    stepcast.workload("resnet50", precision="bf16")]
+
+        known = {key: place for place, key in enumerate(made())}
+        self.assertEqual([known[key] for key in made()], [0, 1, 2, 3])
+        self.assertNotIn(made()[0].replace(local_batch=65), known)
+
     def test_replace_takes_lists_anew_and_none_as_not_given(self):
         plan = stepcast.Plan(nodes=2, devices_per_node=1, hosts=["a", "b"], local_batch=7)
         self.assertEqual(plan.replace(hosts=["c", "d"]).hosts, ["c", "d"])
