@@ -148,7 +148,8 @@ const std::vector<PlanField>& PlanFields() {
       all.push_back({facts, TypeOf(At::Of(DefaultPlan())), std::string(facts.meaning) + facts.more,
                      ReadField<At, true>, ReadField<At, false>,
                      [](const Plan& plan) { return Text(At::Of(plan)); },
-                     [](const Plan& plan) { return At::Of(plan) == At::Of(DefaultPlan()); }});
+                     [](const Plan& plan) { return At::Of(plan) == At::Of(DefaultPlan()); },
+                     [](Plan* plan) { At::Of(*plan) = At::Of(DefaultPlan()); }});
     });
     return all;
   }();

@@ -31,6 +31,7 @@ struct PlanField : FieldFacts, FieldType {
   Reader from_column;
   std::string (*text)(const Plan&);
   bool (*is_default)(const Plan&);
+  void (*set_default)(Plan*);
 
   // A value that carries its unit.
   void read_flag(const std::string& value, const InputPlace& place, Plan* plan) const {

@@ -145,6 +145,8 @@ const PlanField& FieldOf(const char* column) {
 
 void SetField(stepcast_plan* plan, const char* column, const std::string& value) {
   const PlanField& field = FieldOf(column);
+  // As an empty cell of a runs file.
+  if (value.empty() && field.told != stepcast::Told::kAlways) return field.set_default(&plan->plan);
   field.read_column(value, InputPlace{"", 0, field.column}, &plan->plan);
 }
 

@@ -516,6 +516,39 @@ TEST(CapiPlan, EveryFieldCanBeSet) {
   ExpectSame(PredictionOf(predictor, async), reference.Predict(plan));
 }
 
+// One plan may be asked with a link and without: what was said of a field is taken back.
+TEST(CapiPlan, AnEmptyTextSaysNothing) {
+  const PredictorHandle predictor = FittedPredictorHandle();
+  const PlanHandle plan = NewPlan();
+  SetText(plan, "placement", "2-2");
+  SetNumber(plan, "local_batch", 16);
+  const auto step = [&] {
+    auto values = Sized<stepcast_prediction_values>();
+    EXPECT_EQ(stepcast_prediction_get_values(PredictionOf(predictor, plan).get(), &values),
+              STEPCAST_OK);
+    return values.step_time_s;
+  };
+  const double plain = step();
+  const std::pair<const char*, const char*> said[] = {{"link_gbit_per_s", "0.25"},
+                                                      {"overlap", "none"},
+                                                      {"accumulation_steps", "3"},
+                                                      {"hosts", "a+b"},
+                                                      {"compress", "fp16"}};
+  for (const auto& [field, value] : said) {
+    SetText(plan, field, value);
+    if (std::string(field) != "hosts") {
+      EXPECT_NE(step(), plain) << field;
+    }
+    SetText(plan, field, "");
+    EXPECT_EQ(step(), plain) << field;
+  }
+  for (const char* field : {"placement", "strategy", "local_batch"}) {
+    ExpectFails(STEPCAST_BAD_INPUT, std::string(field) + ": ", [&, field](char** error) {
+      return stepcast_plan_set_text(plan.get(), field, "", error);
+    });
+  }
+}
+
 TEST(CapiPlan, SaysWhatEachFieldMayHold) {
   std::size_t count = 0;
   const char* const* names = stepcast_plan_fields(&count);
