@@ -84,6 +84,7 @@ const Keys& TargetKeys() {
   static const Keys keys = [] {
     Keys all = {"cluster", "workload", "device", "job"};
     for (const TrainingFact& fact : TrainingFacts()) all.push_back(fact.key);
+    all.push_back("parameters");
     return all;
   }();
   return keys;
@@ -168,6 +169,12 @@ class Fields {
     const JsonValue* value = Find(key, Kind::kNumber);
     return value == nullptr ? otherwise : ParseInteger(DigitsOf(*value), Place(key), low, high);
   }
+  std::optional<std::int64_t> LongInteger(const char* key) const {
+    const JsonValue* value = Find(key, Kind::kNumber);
+    constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
+    if (value == nullptr) return std::nullopt;
+    return ParseLongInteger(DigitsOf(*value), Place(key), -kAny, kAny);
+  }
   std::optional<double> Number(const char* key) const {
     const JsonValue* value = Find(key, Kind::kNumber);
     constexpr double kAny = std::numeric_limits<double>::max();
@@ -210,6 +217,7 @@ TargetName ReadName(const Fields& fields) {
       name.training[fact.key] = std::move(word);
     }
   }
+  name.parameters = fields.LongInteger("parameters");  // whose range PartsOf knows
   return name;
 }
 
@@ -658,17 +666,11 @@ Reply Api::Recommend(const Request& request) const {
 }
 
 Reply Api::Observe(const Request& request) const {
-  static const Keys kKeys =
-      TargetKeys() + Keys{"parameters", "plan", "step_times_s", "out_of_memory"};
+  static const Keys kKeys = TargetKeys() + Keys{"plan", "step_times_s", "out_of_memory"};
   const JsonValue json = ParseJson(request.body, kMostSteps);
   const Fields fields(json, "", kKeys);
-  TargetName name = ReadName(fields);
-  const std::string job = std::move(name.job);
-  JobStart start{std::move(name), std::nullopt};
-  if (const JsonValue* size = fields.Find("parameters", Kind::kNumber)) {
-    constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();  // PartsOf knows them
-    start.parameters = ParseLongInteger(DigitsOf(*size), fields.Place("parameters"), -kAny, kAny);
-  }
+  TargetName start = ReadName(fields);
+  const std::string job = std::exchange(start.job, "");
   SeenSteps seen;
   const JsonValue* times = fields.Find("step_times_s", Kind::kColumn);
   if (times != nullptr) seen.times_s = times->column;

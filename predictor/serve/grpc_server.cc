@@ -69,6 +69,7 @@ TargetName NameOf(const v1::Target& target) {
     std::string word = v1::Target::GetReflection()->GetString(target, field);
     if (!word.empty()) name.training[fact.key] = std::move(word);
   }
+  if (target.has_parameters()) name.parameters = target.parameters();
   return name;
 }
 
@@ -199,8 +200,8 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
                                     const v1::ObserveRequest* request,
                                     v1::ObserveReply* reply) override {
     return AnswerLater(context, "grpc/Observe", [this, request, reply] {
-      JobStart start{NameOf(request->target()), std::nullopt};
-      const std::string job = std::move(start.target.job);
+      TargetName start = NameOf(request->target());
+      const std::string job = std::exchange(start.job, "");
       if (request->has_parameters()) start.parameters = request->parameters();
       const std::shared_ptr<const Snapshot> snapshot = service_.Current();
       const ObservedSteps observed =

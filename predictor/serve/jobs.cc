@@ -94,9 +94,9 @@ struct Jobs::Followed {
   JobTold told;  // published, by the mutex of all jobs; its names never change
 
   // Throws InputError for a start that is another's, by whatever names it has.
-  void RequireSame(const Snapshot& snapshot, const JobStart& start) const {
+  void RequireSame(const Snapshot& snapshot, const TargetName& start) const {
     const TargetName own{told.cluster, told.workload, told.device};
-    TargetName named = start.target;
+    TargetName named = start;
     for (const auto& part : {&TargetName::cluster, &TargetName::workload, &TargetName::device}) {
       if ((named.*part).empty()) named.*part = own.*part;
     }
@@ -110,10 +110,10 @@ struct Jobs::Followed {
     require("workload", named.workload, known.workload, own.workload);
     require("device", named.device, known.device, own.device);
     Workload stated_training;
-    TakeTraining(start.target, &stated_training);
+    TakeTraining(start, &stated_training);
     for (const TrainingFact& fact : TrainingFacts()) {
-      const auto stated = start.target.training.find(fact.key);
-      if (stated == start.target.training.end()) continue;
+      const auto stated = start.training.find(fact.key);
+      if (stated == start.training.end()) continue;
       require(fact.key, stated->second, fact.WordOf(stated_training), training.at(fact.key));
     }
     if (start.parameters) {
@@ -129,7 +129,9 @@ struct Jobs::Followed {
       return named;
     }
     try {
-      const TargetParts parts = snapshot.PartsOf(named, parameters);
+      TargetName of_size = named;
+      of_size.parameters = parameters;
+      const TargetParts parts = snapshot.PartsOf(of_size);
       return {parts.cluster.name, parts.workload.name, parts.device};
     } catch (const InputError&) {
       return named;  // and no other name of this job's
@@ -193,8 +195,9 @@ std::shared_ptr<Jobs::SharedFleet> Jobs::FleetOf(const Snapshot& snapshot, const
   return fleet = std::make_shared<SharedFleet>(cluster, std::move(text), snapshot.number());
 }
 
-ObservedSteps Jobs::Observe(const Snapshot& snapshot, const std::string& job, const JobStart& start,
-                            const MakePlan& make_plan, const SeenSteps& seen) {
+ObservedSteps Jobs::Observe(const Snapshot& snapshot, const std::string& job,
+                            const TargetName& start, const MakePlan& make_plan,
+                            const SeenSteps& seen) {
   CheckedName(job, {"", 0, "job"});
   Check(seen);
   // Nothing where the job is not followed; it does not end while it learns.
@@ -213,14 +216,14 @@ ObservedSteps Jobs::Observe(const Snapshot& snapshot, const std::string& job, co
   return Begin(snapshot, job, start, make_plan, seen);
 }
 
-ObservedSteps Jobs::Begin(const Snapshot& snapshot, const std::string& job, const JobStart& start,
+ObservedSteps Jobs::Begin(const Snapshot& snapshot, const std::string& job, const TargetName& start,
                           const MakePlan& make_plan, const SeenSteps& seen) {
   if (size() >= most_) {
     throw InputError(
         {"", 0, "job"}, job, "is one too many",
         fmt::format("at most {} jobs that are followed: end those that are over", most_));
   }
-  const TargetParts parts = snapshot.PartsOf(start.target, start.parameters);
+  const TargetParts parts = snapshot.PartsOf(start);
   const Plan plan = make_plan(parts.cluster);
   const std::shared_ptr<SharedFleet> shared = FleetOf(snapshot, parts.cluster);
   const std::unique_lock changing = shared->ToChange();

@@ -35,12 +35,6 @@ class Snapshot;
 
 inline constexpr std::size_t kMostSteps = 1000;  // observed at once
 
-// What a job trains, as its first observation says; later ones may say it again.
-struct JobStart {
-  TargetName target;
-  std::optional<std::int64_t> parameters;  // of a workload that is known by its size alone
-};
-
 // What was seen of a plan: times of its steps, or that one did not fit in memory.
 struct SeenSteps {
   std::vector<double> times_s;
@@ -72,7 +66,7 @@ class Jobs {
   // Learns the steps of a job, which begins here if it is not followed. Throws InputError, and
   // learns nothing, for times that are none, a plan that no model covers, a start that the job did
   // not have, and where too many jobs are followed.
-  ObservedSteps Observe(const Snapshot& snapshot, const std::string& job, const JobStart& start,
+  ObservedSteps Observe(const Snapshot& snapshot, const std::string& job, const TargetName& start,
                         const MakePlan& make_plan, const SeenSteps& seen);
 
   // Throws InputError for a job that is not followed, as those below do.
@@ -101,7 +95,7 @@ class Jobs {
   [[noreturn]] void RefuseUnknown(const std::string& job) const;
   std::shared_ptr<SharedFleet> FleetOf(const Snapshot& snapshot, const Cluster& cluster);
   // With changing_ held.
-  ObservedSteps Begin(const Snapshot& snapshot, const std::string& job, const JobStart& start,
+  ObservedSteps Begin(const Snapshot& snapshot, const std::string& job, const TargetName& start,
                       const MakePlan& make_plan, const SeenSteps& seen);
   // With the fleet's mutex held.
   ObservedSteps Learn(const Plan& plan, const SeenSteps& seen, Followed* followed);

@@ -253,8 +253,8 @@ const Cluster& Snapshot::FindCluster(const std::string& name) const {
       Names(clusters));
 }
 
-TargetParts Snapshot::PartsOf(const TargetName& name,
-                              std::optional<std::int64_t> parameters) const {
+TargetParts Snapshot::PartsOf(const TargetName& name) const {
+  const std::optional<std::int64_t>& parameters = name.parameters;
   const Cluster& cluster = FindCluster(name.cluster);
   if (name.workload.empty()) {
     throw InputError(
@@ -283,7 +283,7 @@ TargetParts Snapshot::PartsOf(const TargetName& name,
     const std::vector<Workload> known = Workloads();
     throw InputError({"", 0, "workload"}, name.workload,
                      "is not a known workload" + DidYouMean(name.workload, NamesOf(known)),
-                     Names(known));
+                     Names(known) + "; or a name of its own, with its parameters");
   }
   TakeTraining(name, &*workload);
   if (cluster.calibration) {
@@ -310,6 +310,8 @@ std::shared_ptr<const Target> Snapshot::Find(const TargetName& name) const {
     key += '\0';
     if (name.training.count(fact.key) > 0) key += fact.WordOf(trained);
   }
+  key += '\0';
+  if (name.parameters) key += std::to_string(*name.parameters);
   return targets_.GetOr(key, [&] {
     TargetParts parts = PartsOf(name);
     // Without a data sheet only measurements tell how long it computes.
@@ -361,6 +363,10 @@ std::shared_ptr<const Target> Service::Find(const Snapshot& snapshot,
   }
   for (const auto& [key, text] : name.training) {
     throw InputError({"", 0, key}, text, "is what the job says", "one of the two");
+  }
+  if (name.parameters) {
+    throw InputError({"", 0, "parameters"}, std::to_string(*name.parameters),
+                     "is what the job says", "one of the two");
   }
   return jobs_.Find(name.job);
 }

@@ -69,10 +69,9 @@ class Snapshot {
   const Cluster& FindCluster(const std::string& name) const;
   // Throws InputError for a name that is not known, and as Predictor does.
   std::shared_ptr<const Target> Find(const TargetName& name) const;
-  // Of what a target is made. `parameters` is the size of a workload that is known by no more.
+  // Of what a target is made.
   // Throws InputError for a name that is not known.
-  TargetParts PartsOf(const TargetName& name,
-                      std::optional<std::int64_t> parameters = std::nullopt) const;
+  TargetParts PartsOf(const TargetName& name) const;
   // `servers`: so many may be asked for, up to 1024. Throws InputError as CompiledPlan does.
   CompiledPlan Compile(const Target& target, const Plan& plan, int servers) const;
 

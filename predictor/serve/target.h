@@ -2,6 +2,7 @@
 #ifndef STEPCAST_PREDICTOR_SERVE_TARGET_H_
 #define STEPCAST_PREDICTOR_SERVE_TARGET_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,13 +15,15 @@ namespace stepcast::serve {
 
 // `cluster` may be empty where there is one alone, `device` where it is the cluster's. How the
 // workload is trained is what it says of itself, but for the words that are stated here, by the
-// keys of data/values/training_facts.h. A job that is followed has said all of it.
+// keys of data/values/training_facts.h. Of a workload that nobody knows `parameters` are enough. A
+// job that is followed has said all of it.
 struct TargetName {
   std::string cluster;
   std::string workload;
   std::string device;
   std::string job = {};
   std::map<std::string, std::string> training = {};
+  std::optional<std::int64_t> parameters = {};
 };
 
 // Of what a target is made.

@@ -390,6 +390,36 @@ TEST(Errors, OfEverySpoiltKey) {
   EXPECT_GT(refused, 120);
 }
 
+// A network that nobody knows is asked for by its size, before any step of it.
+TEST(Targets, MayBeKnownByTheirSize) {
+  const TestService test;
+  const auto step = [&](const char* parameters) {
+    return test.JsonOf("/v1/predict", R"({"cluster":"gce-t4","workload":"ours","workers":8,)"
+                                      R"("local_batch":32,"parameters":)" +
+                                          std::string(parameters) + "}");
+  };
+  const TestJson small = step("25000000");
+  EXPECT_EQ(small["workload"], "ours");
+  EXPECT_EQ(small["compute_source"], "prior");
+  EXPECT_EQ(small["traffic"]["gradient_bytes"], 100'000'000);
+  EXPECT_EQ(step("1.1e8")["traffic"]["gradient_bytes"], 440'000'000) << "another target";
+  const TestJson chosen =
+      test.JsonOf("/v1/recommend", R"({"cluster":"gce-t4","workload":"ours","parameters":25000000,)"
+                                   R"("allocations":{"workers":[8]}})");
+  EXPECT_TRUE(chosen["local_batch"][0].is_number()) << chosen;
+  const auto refused = [&](const char* target, const char* sentence) {
+    const Reply reply =
+        test.Post("/v1/predict", R"({"workers":8,"local_batch":32,)" + std::string(target) + "}");
+    EXPECT_EQ(reply.status, 422) << reply.body;
+    EXPECT_NE(reply.body.find(sentence), std::string::npos) << reply.body;
+  };
+  refused(R"("cluster":"gce-t4","workload":"resnet50","parameters":1000)",
+          "parameters: '1000' is not the size of resnet50, which is known");
+  refused(R"("cluster":"gce-t4","workload":"ours","parameters":0)", "parameters: '0' is out of");
+  refused(R"("cluster":"gce-t4","workload":"ours")", "or a name of its own, with its parameters");
+  refused(R"("job":"a","parameters":1000)", "parameters: '1000' is what the job says");
+}
+
 // A whole number is one however it is written, alone as in columns.
 TEST(Numbers, AreWholeWithAFractionOfNought) {
   const TestService test;

@@ -149,6 +149,24 @@ TEST(Rpc, RecommendAnswersEachAllocation) {
   }
 }
 
+TEST(Rpc, TargetsMayBeKnownByTheirSize) {
+  RunningRpc running;
+  v1::PredictRequest request;
+  request.mutable_target()->set_cluster("gce-t4");
+  request.mutable_target()->set_workload("ours");
+  request.mutable_target()->set_parameters(25'000'000);
+  request.mutable_plan()->set_workers(8);
+  request.mutable_plan()->set_local_batch(32);
+  grpc::ClientContext context;
+  v1::PredictReply reply;
+  const grpc::Status status = running.stub->Predict(&context, request, &reply);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(
+      reply.step_time_s(),
+      running.JsonOf("/v1/predict", R"({"cluster":"gce-t4","workload":"ours","workers":8,)"
+                                    R"("parameters":25000000,"local_batch":32})")["step_time_s"]);
+}
+
 // Of 100 to 160 samples on eight workers, 13 to 20 are each one's.
 TEST(Rpc, EachLimitOfASearchIsKept) {
   RunningRpc running;

@@ -15,7 +15,7 @@ void Jobs::RefuseUnknown(const std::string& job) const {
 }
 
 ObservedSteps Jobs::Observe(const Snapshot& /*snapshot*/, const std::string& job,
-                            const JobStart& /*start*/, const MakePlan& /*make_plan*/,
+                            const TargetName& /*start*/, const MakePlan& /*make_plan*/,
                             const SeenSteps& /*seen*/) {
   RefuseUnknown(job);
 }
