@@ -1,6 +1,7 @@
 #include "data/onnx/layers.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <map>
 #include <set>
@@ -73,108 +74,42 @@ class Writer {
 
   // One list of what is known; an operator that is not in it is an error.
   static const std::map<std::string, Handler>& Handlers() {
-    static const std::map<std::string, Handler> kHandlers = {
-        {"Conv", &Writer::Convolution},
-        {"ConvTranspose", &Writer::TransposedConvolution},
-        {"Gemm", &Writer::Gemm},
-        {"MatMul", &Writer::MatMul},
-        {"BatchNormalization", &Writer::BatchNormalization},
-        {"InstanceNormalization", &Writer::InstanceNormalization},
-        {"GroupNormalization", &Writer::GroupNormalization},
-        {"LayerNormalization", &Writer::LayerNormalization},
-        {"LSTM", &Writer::Recurrent},
-        {"GRU", &Writer::Recurrent},
-        {"Gather", &Writer::Gather},
-        {"Relu", &Writer::Activation},
-        {"ThresholdedRelu", &Writer::Activation},
-        {"Clip", &Writer::Activation},
-        {"LeakyRelu", &Writer::Activation},
-        {"PRelu", &Writer::Activation},
-        {"Sigmoid", &Writer::Activation},
-        {"HardSigmoid", &Writer::Activation},
-        {"HardSwish", &Writer::Activation},
-        {"Mish", &Writer::Activation},
-        {"Elu", &Writer::Activation},
-        {"Selu", &Writer::Activation},
-        {"Celu", &Writer::Activation},
-        {"Softplus", &Writer::Activation},
-        {"Softsign", &Writer::Activation},
-        {"Tanh", &Writer::Activation},
-        {"Gelu", &Writer::Activation},
-        {"FastGelu", &Writer::Activation},
-        {"Softmax", &Writer::Softmax},
-        {"LogSoftmax", &Writer::Softmax},
-        {"MaxPool", &Writer::Pooling},
-        {"AveragePool", &Writer::Pooling},
-        {"LpPool", &Writer::Pooling},
-        {"GlobalAveragePool", &Writer::GlobalPooling},
-        {"GlobalMaxPool", &Writer::GlobalPooling},
-        {"ReduceMean", &Writer::Reduction},
-        {"ReduceSum", &Writer::Reduction},
-        {"ReduceMax", &Writer::Reduction},
-        {"ReduceMin", &Writer::Reduction},
-        {"Concat", &Writer::Copy},
-        {"Transpose", &Writer::Copy},
-        {"Slice", &Writer::Copy},
-        {"Split", &Writer::Copy},
-        {"Pad", &Writer::Copy},
-        {"Resize", &Writer::Copy},
-        {"Upsample", &Writer::Copy},
-        {"Expand", &Writer::Copy},
-        {"Tile", &Writer::Copy},
-        {"Trilu", &Writer::Copy},
-        {"GatherElements", &Writer::Copy},
-        {"GatherND", &Writer::Copy},
-        {"ScatterElements", &Writer::Copy},
-        {"ScatterND", &Writer::Copy},
-        {"DepthToSpace", &Writer::Copy},
-        {"SpaceToDepth", &Writer::Copy},
-        {"Flatten", &Writer::View},
-        {"Reshape", &Writer::View},
-        {"Squeeze", &Writer::View},
-        {"Unsqueeze", &Writer::View},
-        {"Identity", &Writer::View},
-        {"Dropout", &Writer::View},
-        {"Cast", &Writer::View},
-        {"CastLike", &Writer::View},
-        {"NegativeLogLikelihoodLoss", &Writer::View},
-        {"SoftmaxCrossEntropyLoss", &Writer::View},
-        {"Add", &Writer::Elementwise},
-        {"Sub", &Writer::Elementwise},
-        {"Mul", &Writer::Elementwise},
-        {"Div", &Writer::Elementwise},
-        {"Pow", &Writer::Elementwise},
-        {"Mod", &Writer::Elementwise},
-        {"Sum", &Writer::Elementwise},
-        {"Mean", &Writer::Elementwise},
-        {"Min", &Writer::Elementwise},
-        {"Max", &Writer::Elementwise},
-        {"Where", &Writer::Elementwise},
-        {"Equal", &Writer::Elementwise},
-        {"Greater", &Writer::Elementwise},
-        {"GreaterOrEqual", &Writer::Elementwise},
-        {"Less", &Writer::Elementwise},
-        {"LessOrEqual", &Writer::Elementwise},
-        {"And", &Writer::Elementwise},
-        {"Or", &Writer::Elementwise},
-        {"Xor", &Writer::Elementwise},
-        {"Not", &Writer::Elementwise},
-        {"Neg", &Writer::Elementwise},
-        {"Abs", &Writer::Elementwise},
-        {"Sqrt", &Writer::Elementwise},
-        {"Exp", &Writer::Elementwise},
-        {"Log", &Writer::Elementwise},
-        {"Reciprocal", &Writer::Elementwise},
-        {"Erf", &Writer::Elementwise},
-        {"Sin", &Writer::Elementwise},
-        {"Cos", &Writer::Elementwise},
-        {"Floor", &Writer::Elementwise},
-        {"Ceil", &Writer::Elementwise},
-        {"Round", &Writer::Elementwise},
-        {"Sign", &Writer::Elementwise},
-        {"IsNaN", &Writer::Elementwise},
-        {"IsInf", &Writer::Elementwise},
-    };
+    static const std::map<std::string, Handler> kHandlers = [] {
+      std::map<std::string, Handler> handlers;
+      const auto add = [&](Handler handler, std::initializer_list<const char*> operators) {
+        for (const char* op : operators) handlers[op] = handler;
+      };
+      add(&Writer::Convolution, {"Conv"});
+      add(&Writer::TransposedConvolution, {"ConvTranspose"});
+      add(&Writer::Gemm, {"Gemm"});
+      add(&Writer::MatMul, {"MatMul"});
+      add(&Writer::BatchNormalization, {"BatchNormalization"});
+      add(&Writer::InstanceNormalization, {"InstanceNormalization"});
+      add(&Writer::GroupNormalization, {"GroupNormalization"});
+      add(&Writer::LayerNormalization, {"LayerNormalization"});
+      add(&Writer::Recurrent, {"LSTM", "GRU"});
+      add(&Writer::Gather, {"Gather"});
+      add(&Writer::Activation, {"Relu", "ThresholdedRelu", "Clip", "LeakyRelu", "PRelu", "Sigmoid",
+                                "HardSigmoid", "HardSwish", "Mish", "Elu", "Selu", "Celu",
+                                "Softplus", "Softsign", "Tanh", "Gelu", "FastGelu"});
+      add(&Writer::Softmax, {"Softmax", "LogSoftmax"});
+      add(&Writer::Pooling, {"MaxPool", "AveragePool", "LpPool"});
+      add(&Writer::GlobalPooling, {"GlobalAveragePool", "GlobalMaxPool"});
+      add(&Writer::Reduction, {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"});
+      add(&Writer::Copy, {"Concat", "Transpose", "Slice", "Split", "Pad", "Resize", "Upsample",
+                          "Expand", "Tile", "Trilu", "GatherElements", "GatherND",
+                          "ScatterElements", "ScatterND", "DepthToSpace", "SpaceToDepth"});
+      add(&Writer::View,
+          {"Flatten", "Reshape", "Squeeze", "Unsqueeze", "Identity", "Dropout", "Cast", "CastLike",
+           "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"});
+      add(&Writer::Elementwise,
+          {"Add",  "Sub",         "Mul",  "Div",   "Pow",        "Mod",     "Sum",
+           "Mean", "Min",         "Max",  "Where", "Equal",      "Greater", "GreaterOrEqual",
+           "Less", "LessOrEqual", "And",  "Or",    "Xor",        "Not",     "Neg",
+           "Abs",  "Sqrt",        "Exp",  "Log",   "Reciprocal", "Erf",     "Sin",
+           "Cos",  "Floor",       "Ceil", "Round", "Sign",       "IsNaN",   "IsInf"});
+      return handlers;
+    }();
     return kHandlers;
   }
 

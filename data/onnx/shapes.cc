@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
@@ -501,111 +502,53 @@ OnnxShapes ConstantOfShape(const OnnxGraph& graph, const OnnxNode& node, const O
 // Every operator that layers are made of, and those that shapes are computed with.
 const std::map<std::string, Rule>& Rules() {
   static const std::map<std::string, Rule> kRules = [] {
-    std::map<std::string, Rule> rules = {
-        {"ArgMax", Reduced},
-        {"ArgMin", Reduced},
-        {"AveragePool", Pooled},
-        {"Concat", Concat},
-        {"ConstantOfShape", ConstantOfShape},
-        {"Conv", Convolved},
-        {"ConvTranspose", ConvolvedBack},
-        {"DepthToSpace", DepthToSpace},
-        {"Dropout", KeptTwice},
-        {"Expand", Expand},
-        {"Flatten", Flatten},
-        {"GRU", Recurrent},
-        {"Gather", Gather},
-        {"GatherElements", GatherElements},
-        {"GatherND", GatherND},
-        {"Gemm", Gemm},
-        {"GlobalAveragePool", PooledWhole},
-        {"GlobalMaxPool", PooledWhole},
-        {"LSTM", Recurrent},
-        {"LpPool", Pooled},
-        {"MatMul", MatMul},
-        {"MaxPool", Pooled},
-        {"NegativeLogLikelihoodLoss", Loss},
-        {"Pad", Pad},
-        {"Reshape", Reshape},
-        {"Resize", Resize},
-        {"Slice", Slice},
-        {"SoftmaxCrossEntropyLoss", Loss},
-        {"SpaceToDepth", SpaceToDepth},
-        {"Split", Split},
-        {"Squeeze", Squeeze},
-        {"Tile", Tile},
-        {"Transpose", Transpose},
-        {"Unsqueeze", Unsqueeze},
-        {"Upsample", Resize},
+    std::map<std::string, Rule> rules;
+    const auto add = [&](Rule rule, std::initializer_list<const char*> operators) {
+      for (const char* op : operators) rules[op] = rule;
     };
-    for (const char* op :
-         {"Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max",
-          "Mean", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Where", "Xor"}) {
-      rules[op] = Elementwise;
-    }
-    for (const char* op : {"Abs",
-                           "Acos",
-                           "Acosh",
-                           "Asin",
-                           "Asinh",
-                           "Atan",
-                           "Atanh",
-                           "BatchNormalization",
-                           "Cast",
-                           "CastLike",
-                           "Ceil",
-                           "Celu",
-                           "Clip",
-                           "Cos",
-                           "Cosh",
-                           "CumSum",
-                           "Elu",
-                           "Erf",
-                           "Exp",
-                           "FastGelu",
-                           "Floor",
-                           "Gelu",
-                           "GroupNormalization",
-                           "HardSigmoid",
-                           "HardSwish",
-                           "Hardmax",
-                           "Identity",
-                           "InstanceNormalization",
-                           "IsInf",
-                           "IsNaN",
-                           "LayerNormalization",
-                           "LeakyRelu",
-                           "Log",
-                           "LogSoftmax",
-                           "LpNormalization",
-                           "Mish",
-                           "Neg",
-                           "Not",
-                           "PRelu",
-                           "Reciprocal",
-                           "Relu",
-                           "Round",
-                           "ScatterElements",
-                           "ScatterND",
-                           "Selu",
-                           "Sigmoid",
-                           "Sign",
-                           "Sin",
-                           "Sinh",
-                           "Softmax",
-                           "Softplus",
-                           "Softsign",
-                           "Sqrt",
-                           "Tan",
-                           "Tanh",
-                           "ThresholdedRelu",
-                           "Trilu"}) {
-      rules[op] = Kept;
-    }
-    for (const char* op :
-         {"L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"}) {
-      rules[std::string("Reduce") + op] = Reduced;
-    }
+    add(Pooled, {"AveragePool", "LpPool", "MaxPool"});
+    add(Concat, {"Concat"});
+    add(ConstantOfShape, {"ConstantOfShape"});
+    add(Convolved, {"Conv"});
+    add(ConvolvedBack, {"ConvTranspose"});
+    add(DepthToSpace, {"DepthToSpace"});
+    add(KeptTwice, {"Dropout"});
+    add(Expand, {"Expand"});
+    add(Flatten, {"Flatten"});
+    add(Recurrent, {"GRU", "LSTM"});
+    add(Gather, {"Gather"});
+    add(GatherElements, {"GatherElements"});
+    add(GatherND, {"GatherND"});
+    add(Gemm, {"Gemm"});
+    add(PooledWhole, {"GlobalAveragePool", "GlobalMaxPool"});
+    add(MatMul, {"MatMul"});
+    add(Loss, {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"});
+    add(Pad, {"Pad"});
+    add(Reshape, {"Reshape"});
+    add(Resize, {"Resize", "Upsample"});
+    add(Slice, {"Slice"});
+    add(SpaceToDepth, {"SpaceToDepth"});
+    add(Split, {"Split"});
+    add(Squeeze, {"Squeeze"});
+    add(Tile, {"Tile"});
+    add(Transpose, {"Transpose"});
+    add(Unsqueeze, {"Unsqueeze"});
+    add(Elementwise,
+        {"Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max",
+         "Mean", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Where", "Xor"});
+    add(Kept, {"BatchNormalization", "GroupNormalization", "InstanceNormalization",
+               "LayerNormalization", "LpNormalization"});
+    add(Kept,
+        {"Celu",    "Clip",      "Elu",        "FastGelu", "Gelu",  "HardSigmoid",    "HardSwish",
+         "Hardmax", "LeakyRelu", "LogSoftmax", "Mish",     "PRelu", "Relu",           "Selu",
+         "Sigmoid", "Softmax",   "Softplus",   "Softsign", "Tanh",  "ThresholdedRelu"});
+    add(Kept, {"Abs",        "Acos",  "Acosh", "Asin",  "Asinh", "Atan",  "Atanh", "Ceil", "Cos",
+               "Cosh",       "Erf",   "Exp",   "Floor", "IsInf", "IsNaN", "Log",   "Neg",  "Not",
+               "Reciprocal", "Round", "Sign",  "Sin",   "Sinh",  "Sqrt",  "Tan"});
+    add(Kept, {"Cast", "CastLike", "CumSum", "Identity", "ScatterElements", "ScatterND", "Trilu"});
+    add(Reduced,
+        {"ArgMax", "ArgMin", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
+         "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"});
     return rules;
   }();
   return kRules;
