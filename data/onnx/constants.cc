@@ -25,12 +25,6 @@ std::optional<std::size_t> Computable(const OnnxDims& dims, OnnxBudget* budget,
   return elements;
 }
 
-std::optional<std::size_t> Axis(std::int64_t axis, std::size_t rank) {
-  if (axis < 0) axis += static_cast<std::int64_t>(rank);
-  if (axis < 0 || axis >= static_cast<std::int64_t>(rank)) return std::nullopt;
-  return static_cast<std::size_t>(axis);
-}
-
 // Lengths before, at, and behind an axis: values are read at (before * at + i) * behind + j.
 struct Around {
   std::int64_t before = 1;
@@ -61,16 +55,7 @@ OnnxData Pick(const OnnxData& x, std::size_t axis, const OnnxDims& picks) {
 std::optional<OnnxDims> BroadcastDims(const Inputs& inputs) {
   OnnxDims dims;
   for (const OnnxData* x : inputs) {
-    if (x->dims.size() > dims.size()) dims.insert(dims.begin(), x->dims.size() - dims.size(), 1);
-    for (std::size_t i = 0; i < x->dims.size(); ++i) {
-      std::int64_t& length = dims[dims.size() - 1 - i];
-      const std::int64_t own = x->dims[x->dims.size() - 1 - i];
-      if (length == 1) {
-        length = own;
-      } else if (own != 1 && own != length) {
-        return std::nullopt;
-      }
-    }
+    if (!BroadcastOnnx(x->dims, &dims)) return std::nullopt;
   }
   return dims;
 }
@@ -163,7 +148,7 @@ bool IsView(const std::string& op) {
 
 std::optional<OnnxData> Gather(const OnnxNode& node, const OnnxData& x, const OnnxData& indices,
                                OnnxBudget* budget) {
-  const std::optional<std::size_t> axis = Axis(node.Int("axis", 0), x.dims.size());
+  const std::optional<std::size_t> axis = OnnxAxis(node.Int("axis", 0), x.dims.size());
   if (!axis) return std::nullopt;
   OnnxDims picks;
   for (const double value : indices.values) {
@@ -182,7 +167,7 @@ std::optional<OnnxData> Gather(const OnnxNode& node, const OnnxData& x, const On
 }
 
 std::optional<OnnxData> Concat(const OnnxNode& node, const Inputs& inputs, OnnxBudget* budget) {
-  const std::optional<std::size_t> axis = Axis(node.Int("axis", 0), inputs[0]->dims.size());
+  const std::optional<std::size_t> axis = OnnxAxis(node.Int("axis", 0), inputs[0]->dims.size());
   if (!axis) return std::nullopt;
   OnnxData out{inputs[0]->dims, {}, inputs[0]->integer};
   out.dims[*axis] = 0;
@@ -212,9 +197,7 @@ std::optional<OnnxDims> Parameter(const OnnxNode& node, const char* attribute, c
                                   std::size_t slot) {
   if (node.Has(attribute)) return node.Ints(attribute);
   if (slot >= inputs.size() || inputs[slot] == nullptr) return std::nullopt;
-  OnnxDims integers;
-  for (const double value : inputs[slot]->values) integers.push_back(OnnxInteger(value));
-  return integers;
+  return OnnxIntegers(*inputs[slot]);
 }
 
 std::optional<OnnxData> Slice(const OnnxNode& node, const Inputs& inputs, OnnxBudget* budget) {
@@ -230,7 +213,7 @@ std::optional<OnnxData> Slice(const OnnxNode& node, const Inputs& inputs, OnnxBu
   OnnxData out = *inputs[0];
   for (std::size_t i = 0; i < starts->size(); ++i) {
     const std::optional<std::size_t> axis =
-        Axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), out.dims.size());
+        OnnxAxis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), out.dims.size());
     const std::int64_t step = steps ? (*steps)[i] : 1;
     if (!axis || step == 0) return std::nullopt;
     const OnnxPicks taken = OnnxPicksOf(out.dims[*axis], (*starts)[i], (*ends)[i], step);
@@ -280,19 +263,12 @@ std::optional<OnnxData> Filled(const OnnxDims& dims, double value, bool integer,
   return OnnxData{dims, std::vector<double>(*elements, value), integer};
 }
 
-OnnxDims Integers(const OnnxData& data) {
-  OnnxDims integers;
-  for (const double value : data.values) integers.push_back(OnnxInteger(value));
-  return integers;
-}
-
 std::optional<OnnxData> ConstantOfShape(const OnnxNode& node, const OnnxData& shape,
                                         OnnxBudget* budget) {
-  const auto found = node.attributes.find("value");
-  if (found == node.attributes.end()) return Filled(Integers(shape), 0, /*integer=*/false, budget);
-  const auto* value = std::get_if<OnnxData>(&found->second);
+  if (!node.Has("value")) return Filled(OnnxIntegers(shape), 0, /*integer=*/false, budget);
+  const auto* value = node.Find<OnnxData>("value");
   if (value == nullptr || value->values.size() != 1) return std::nullopt;
-  return Filled(Integers(shape), value->values[0], value->integer, budget);
+  return Filled(OnnxIntegers(shape), value->values[0], value->integer, budget);
 }
 
 std::optional<OnnxData> Range(const Inputs& inputs, OnnxBudget* budget) {
@@ -356,6 +332,32 @@ std::int64_t OnnxInteger(double value) {
   return static_cast<std::int64_t>(value);
 }
 
+OnnxDims OnnxIntegers(const OnnxData& data) {
+  OnnxDims integers;
+  for (const double value : data.values) integers.push_back(OnnxInteger(value));
+  return integers;
+}
+
+std::optional<std::size_t> OnnxAxis(std::int64_t axis, std::size_t rank) {
+  if (axis < 0) axis += static_cast<std::int64_t>(rank);
+  if (axis < 0 || axis >= static_cast<std::int64_t>(rank)) return std::nullopt;
+  return static_cast<std::size_t>(axis);
+}
+
+bool BroadcastOnnx(const OnnxDims& own, OnnxDims* dims) {
+  if (own.size() > dims->size()) dims->insert(dims->begin(), own.size() - dims->size(), 1);
+  const std::size_t before = dims->size() - own.size();
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    std::int64_t& length = (*dims)[before + i];
+    if (length == 1) {
+      length = own[i];
+    } else if (own[i] != 1 && own[i] != length) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::optional<std::size_t> FewOnnxElements(const OnnxDims& dims) {
   // A length of 0 makes no tensor small whose other lengths somebody may count to.
   OnnxDims counted = dims;
@@ -411,7 +413,7 @@ std::optional<OnnxData> ComputeOnnxConstant(const OnnxNode& node, const Inputs& 
                        [](const std::vector<double>& v) { return v[0] != 0 ? v[1] : v[2]; });
   }
   if (op == "Expand" && IsKnown(inputs, 2)) {
-    const std::optional<OnnxData> zeros = Filled(Integers(*inputs[1]), 0, x.integer, budget);
+    const std::optional<OnnxData> zeros = Filled(OnnxIntegers(*inputs[1]), 0, x.integer, budget);
     if (!zeros) return std::nullopt;
     return Elementwise({&x, &*zeros}, x.integer, budget,
                        [](const std::vector<double>& v) { return v[0]; });

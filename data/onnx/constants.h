@@ -51,6 +51,15 @@ OnnxPicks OnnxPicksOf(std::int64_t length, std::int64_t start, std::int64_t end,
 
 // As C++ rounds towards zero, with the ends of the range for what is beyond it.
 std::int64_t OnnxInteger(double value);
+OnnxDims OnnxIntegers(const OnnxData& data);
+
+// The 0-based axis that `axis`, which counts from behind where it is negative, is of `rank`; nothing
+// where there is none such.
+std::optional<std::size_t> OnnxAxis(std::int64_t axis, std::size_t rank);
+
+// Takes `own` into the common shape of operands that are repeated where they have a length of 1.
+// False where it does not fit.
+bool BroadcastOnnx(const OnnxDims& own, OnnxDims* dims);
 
 }  // namespace stepcast
 

@@ -629,41 +629,11 @@ class Reader {
 
 }  // namespace
 
-std::int64_t OnnxNode::Int(const std::string& attribute, std::int64_t missing) const {
-  const auto found = attributes.find(attribute);
-  if (found == attributes.end()) return missing;
-  const auto* value = std::get_if<std::int64_t>(&found->second);
-  return value == nullptr ? missing : *value;
-}
-
-double OnnxNode::Float(const std::string& attribute, double missing) const {
-  const auto found = attributes.find(attribute);
-  if (found == attributes.end()) return missing;
-  const auto* value = std::get_if<double>(&found->second);
-  return value == nullptr ? missing : *value;
-}
-
-std::string OnnxNode::Text(const std::string& attribute, const std::string& missing) const {
-  const auto found = attributes.find(attribute);
-  if (found == attributes.end()) return missing;
-  const auto* value = std::get_if<std::string>(&found->second);
-  return value == nullptr ? missing : *value;
-}
-
-OnnxDims OnnxNode::Ints(const std::string& attribute) const {
-  const auto found = attributes.find(attribute);
-  if (found == attributes.end()) return {};
-  const auto* value = std::get_if<OnnxDims>(&found->second);
-  return value == nullptr ? OnnxDims() : *value;
-}
-
 std::optional<OnnxDims> OnnxGraph::KnownIntegers(int value, std::size_t most) const {
   if (value < 0) return std::nullopt;
   const std::optional<OnnxData>& data = values[static_cast<std::size_t>(value)].data;
   if (!data || data->values.size() > most) return std::nullopt;
-  OnnxDims integers;
-  for (const double one : data->values) integers.push_back(OnnxInteger(one));
-  return integers;
+  return OnnxIntegers(*data);
 }
 
 const std::optional<OnnxDims>& OnnxGraph::DimsOf(int value) const {

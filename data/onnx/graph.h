@@ -66,10 +66,27 @@ struct OnnxNode {
   std::map<std::string, OnnxAttribute> attributes;
 
   bool Has(const std::string& attribute) const { return attributes.count(attribute) > 0; }
-  std::int64_t Int(const std::string& attribute, std::int64_t missing) const;
-  double Float(const std::string& attribute, double missing) const;
-  std::string Text(const std::string& attribute, const std::string& missing) const;
-  OnnxDims Ints(const std::string& attribute) const;  // empty where missing
+  // The attribute's value; nullptr where it has none of this type.
+  template <class T>
+  const T* Find(const std::string& attribute) const {
+    const auto found = attributes.find(attribute);
+    return found == attributes.end() ? nullptr : std::get_if<T>(&found->second);
+  }
+  template <class T>
+  T ValueOr(const std::string& attribute, const T& missing) const {
+    const T* value = Find<T>(attribute);
+    return value == nullptr ? missing : *value;
+  }
+  std::int64_t Int(const std::string& attribute, std::int64_t missing) const {
+    return ValueOr(attribute, missing);
+  }
+  double Float(const std::string& attribute, double missing) const {
+    return ValueOr(attribute, missing);
+  }
+  std::string Text(const std::string& attribute, const std::string& missing) const {
+    return ValueOr(attribute, missing);
+  }
+  OnnxDims Ints(const std::string& attribute) const { return ValueOr(attribute, OnnxDims()); }
   int input(std::size_t slot) const { return slot < inputs.size() ? inputs[slot] : -1; }
 };
 

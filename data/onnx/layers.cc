@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "data/onnx/constants.h"
 #include "data/onnx/patterns.h"
 #include "data/onnx/shapes.h"
 #include "data/record/operation_counts.h"
@@ -503,12 +504,9 @@ class Writer {
 
   void LayerNormalization(const OnnxNode& node) {
     const OnnxDims& x = Dims(node, node.input(0), 1);
-    const auto rank = static_cast<std::int64_t>(x.size());
-    std::int64_t axis = node.Int("axis", -1);
-    if (axis < 0) axis += rank;
-    if (axis < 0 || axis >= rank) g_.Fail(node, "axis", "is not an axis of the input");
-    Layer& layer = Normalize(node, node.name, node.outputs[0],
-                             Product(x, static_cast<std::size_t>(axis), x.size()));
+    const std::optional<std::size_t> axis = OnnxAxis(node.Int("axis", -1), x.size());
+    if (!axis) g_.Fail(node, "axis", "is not an axis of the input");
+    Layer& layer = Normalize(node, node.name, node.outputs[0], Product(x, *axis, x.size()));
     AddAffine(node, &layer);
   }
 
@@ -611,13 +609,10 @@ class Writer {
     const int table = node.input(0);
     if (!IsWeight(table)) return Copy(node);
     const OnnxDims& dims = Dims(node, table, 1);
-    std::int64_t axis = node.Int("axis", 0);
-    if (axis < 0) axis += static_cast<std::int64_t>(dims.size());
-    if (axis < 0 || axis >= static_cast<std::int64_t>(dims.size())) {
-      g_.Fail(node, "axis", "is not an axis of the table");
-    }
+    const std::optional<std::size_t> axis = OnnxAxis(node.Int("axis", 0), dims.size());
+    if (!axis) g_.Fail(node, "axis", "is not an axis of the table");
     EmbeddingOp op;
-    op.rows = dims[static_cast<std::size_t>(axis)];
+    op.rows = dims[*axis];
     op.features = *OnnxElements(dims) / op.rows;
     op.tokens = Elements(node, node.outputs[0]) / op.features;
     Layer& layer = Append(node, LayerKind::kEmbedding, op, 0);
@@ -829,10 +824,8 @@ class Writer {
       const int one = node.input(0);
       return one >= 0 && Value(one).data && is_low(*Value(one).data);
     }
-    const auto fill = node.attributes.find("value");
-    if (node.op != "ConstantOfShape" || fill == node.attributes.end()) return false;
-    const auto* data = std::get_if<OnnxData>(&fill->second);
-    return data != nullptr && is_low(*data);
+    const auto* fill = node.Find<OnnxData>("value");
+    return node.op == "ConstantOfShape" && fill != nullptr && is_low(*fill);
   }
   bool IsNumber(int value) const {
     return value >= 0 && Value(value).dims && OnnxElements(*Value(value).dims) == 1;

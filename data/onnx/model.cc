@@ -78,32 +78,26 @@ std::optional<OnnxData> DataOf(const onnx::TensorProto& tensor) {
   OnnxData data{dims, {}, !IsOnnxReal(tensor.data_type())};
   // Of real tensors only scales and bounds are asked for, at most one for each axis.
   if (!elements || (!data.integer && *elements > kMostRank)) return std::nullopt;
-  const bool raw = tensor.has_raw_data();
+  // `of_one` has the type of an element of raw data.
+  const auto read = [&](auto of_one, const auto& stated) {
+    data.values = tensor.has_raw_data() ? FromBytes<decltype(of_one)>(tensor.raw_data())
+                                        : std::vector<double>(stated.begin(), stated.end());
+  };
   switch (tensor.data_type()) {
     case onnx::TensorProto::INT64:
-      data.values =
-          raw ? FromBytes<std::int64_t>(tensor.raw_data())
-              : std::vector<double>(tensor.int64_data().begin(), tensor.int64_data().end());
+      read(std::int64_t(), tensor.int64_data());
       break;
     case onnx::TensorProto::INT32:
-      data.values =
-          raw ? FromBytes<std::int32_t>(tensor.raw_data())
-              : std::vector<double>(tensor.int32_data().begin(), tensor.int32_data().end());
+      read(std::int32_t(), tensor.int32_data());
       break;
     case onnx::TensorProto::BOOL:
-      data.values =
-          raw ? FromBytes<std::uint8_t>(tensor.raw_data())
-              : std::vector<double>(tensor.int32_data().begin(), tensor.int32_data().end());
+      read(std::uint8_t(), tensor.int32_data());
       break;
     case onnx::TensorProto::FLOAT:
-      data.values =
-          raw ? FromBytes<float>(tensor.raw_data())
-              : std::vector<double>(tensor.float_data().begin(), tensor.float_data().end());
+      read(float(), tensor.float_data());
       break;
     case onnx::TensorProto::DOUBLE:
-      data.values =
-          raw ? FromBytes<double>(tensor.raw_data())
-              : std::vector<double>(tensor.double_data().begin(), tensor.double_data().end());
+      read(double(), tensor.double_data());
       break;
     default:
       return std::nullopt;

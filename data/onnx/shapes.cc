@@ -17,11 +17,9 @@ OnnxShapes Unknown(const OnnxNode& node) { return OnnxShapes(node.outputs.size()
 // 0-based, of an input that has it.
 std::size_t AxisOf(const OnnxGraph& graph, const OnnxNode& node, std::int64_t axis,
                    std::size_t rank) {
-  const auto count = static_cast<std::int64_t>(rank);
-  if (axis < -count || axis >= count) {
-    graph.Fail(node, std::to_string(axis), "is not an axis of the input");
-  }
-  return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
+  const std::optional<std::size_t> found = OnnxAxis(axis, rank);
+  if (!found) graph.Fail(node, std::to_string(axis), "is not an axis of the input");
+  return *found;
 }
 
 OnnxDims AllAxes(std::size_t rank) {
@@ -58,18 +56,8 @@ OnnxDims Joined(OnnxDims a, const OnnxDims& b) {
   return a;
 }
 
-// Takes `own` into the common shape of operands that are repeated where they have a length of 1.
 void Broadcast(const OnnxGraph& graph, const OnnxNode& node, const OnnxDims& own, OnnxDims* dims) {
-  if (own.size() > dims->size()) dims->insert(dims->begin(), own.size() - dims->size(), 1);
-  const std::size_t before = dims->size() - own.size();
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    std::int64_t& length = (*dims)[before + i];
-    if (length == 1) {
-      length = own[i];
-    } else if (own[i] != 1 && own[i] != length) {
-      graph.FailInputs(node);
-    }
-  }
+  if (!BroadcastOnnx(own, dims)) graph.FailInputs(node);
 }
 
 // ---- One function for each kind of operator; `x` is the shape of the first input.
@@ -376,10 +364,7 @@ OnnxShapes Resize(const OnnxGraph& graph, const OnnxNode& node, const OnnxDims& 
   OnnxDims axes = node.Ints("axes");
   if (axes.empty()) axes = AllAxes(x.size());
   const bool third = node.op == "Resize" && node.opset >= 11;
-  std::vector<double> scales;
-  if (const auto found = node.attributes.find("scales"); found != node.attributes.end()) {
-    if (const auto* list = std::get_if<std::vector<double>>(&found->second)) scales = *list;
-  }
+  std::vector<double> scales = node.ValueOr("scales", std::vector<double>());
   const int slot = node.input(third ? 2 : 1);
   if (slot >= 0 && graph.values[static_cast<std::size_t>(slot)].data) {
     scales = graph.values[static_cast<std::size_t>(slot)].data->values;
