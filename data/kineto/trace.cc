@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -237,68 +238,6 @@ class Numbering {
 
 // ---- The parser's listener.
 
-enum class Field {
-  kOther,
-  // Keys of an event.
-  kPhase,
-  kCategory,
-  kName,
-  kStart,
-  kDuration,
-  kProcess,
-  kThread,
-  kArguments,
-  // Keys of its arguments.
-  kDims,
-  kTypes,
-  kValues,
-  kExternal,
-  kCorrelation,
-  kSequence,
-  kForwardThread,
-  kDevice,
-  kCollective,
-  kElementType,
-  kInElements,
-  kOutElements,
-  kGroupSize,
-  kGroup,
-  kMembers,
-  kNumber,
-};
-
-Field EventKey(std::string_view text) {
-  if (text == "ph") return Field::kPhase;
-  if (text == "cat") return Field::kCategory;
-  if (text == "name") return Field::kName;
-  if (text == "ts") return Field::kStart;
-  if (text == "dur") return Field::kDuration;
-  if (text == "pid") return Field::kProcess;
-  if (text == "tid") return Field::kThread;
-  if (text == "args") return Field::kArguments;
-  return Field::kOther;
-}
-
-Field ArgumentKey(std::string_view text) {
-  if (text == "Input Dims" || text == "Input dims") return Field::kDims;
-  if (text == "Input type" || text == "Input Type") return Field::kTypes;
-  if (text == "Concrete Inputs") return Field::kValues;
-  if (text == "External id" || text == "external id") return Field::kExternal;
-  if (text == "correlation") return Field::kCorrelation;
-  if (text == "Sequence number") return Field::kSequence;
-  if (text == "Fwd thread id") return Field::kForwardThread;
-  if (text == "device") return Field::kDevice;
-  if (text == "Collective name") return Field::kCollective;
-  if (text == "dtype") return Field::kElementType;
-  if (text == "In msg nelems") return Field::kInElements;
-  if (text == "Out msg nelems") return Field::kOutElements;
-  if (text == "Group size") return Field::kGroupSize;
-  if (text == "Process Group Name") return Field::kGroup;
-  if (text == "Process Group Ranks") return Field::kMembers;
-  if (text == "Seq") return Field::kNumber;
-  return Field::kOther;
-}
-
 // An event while its fields come in, in any order.
 struct OpenEvent {
   std::string phase, category, name, start, duration, process, thread;
@@ -324,6 +263,50 @@ struct OpenEvent {
     forward_thread = device = 0;
   }
 };
+
+// A key of an event, and where its value goes.
+struct EventKey {
+  std::string_view name;
+  std::string OpenEvent::*value;
+};
+constexpr EventKey kEventKeys[] = {{"ph", &OpenEvent::phase},     {"cat", &OpenEvent::category},
+                                   {"name", &OpenEvent::name},    {"ts", &OpenEvent::start},
+                                   {"dur", &OpenEvent::duration}, {"pid", &OpenEvent::process},
+                                   {"tid", &OpenEvent::thread}};
+
+// A key of an event's arguments, and where its list, number or text goes. `also` is how it is spelt
+// elsewhere.
+struct ArgumentKey {
+  std::string_view name;
+  std::string_view also;
+  std::string OpenEvent::*list;
+  std::int64_t OpenEvent::*number = nullptr;
+  std::string KinetoMessage::*text = nullptr;
+};
+constexpr ArgumentKey kArgumentKeys[] = {
+    {"Input Dims", "Input dims", &OpenEvent::dims},
+    {"Input type", "Input Type", &OpenEvent::types},
+    {"Concrete Inputs", "", &OpenEvent::values},
+    {"External id", "external id", nullptr, &OpenEvent::external},
+    {"correlation", "", nullptr, &OpenEvent::correlation},
+    {"Sequence number", "", nullptr, &OpenEvent::sequence},
+    {"Fwd thread id", "", nullptr, &OpenEvent::forward_thread},
+    {"device", "", nullptr, &OpenEvent::device},
+    {"Collective name", "", nullptr, nullptr, &KinetoMessage::collective},
+    {"dtype", "", nullptr, nullptr, &KinetoMessage::type},
+    {"In msg nelems", "", nullptr, nullptr, &KinetoMessage::in_elements},
+    {"Out msg nelems", "", nullptr, nullptr, &KinetoMessage::out_elements},
+    {"Group size", "", nullptr, nullptr, &KinetoMessage::group_size},
+    {"Process Group Name", "", nullptr, nullptr, &KinetoMessage::group},
+    {"Process Group Ranks", "", nullptr, nullptr, &KinetoMessage::members},
+    {"Seq", "", nullptr, nullptr, &KinetoMessage::number}};
+
+// The key for which `is` holds; nullptr where there is none.
+template <class Key, std::size_t kCount, class Is>
+const Key* FindKey(const Key (&keys)[kCount], const Is& is) {
+  const Key* const found = std::find_if(std::begin(keys), std::end(keys), is);
+  return found == std::end(keys) ? nullptr : found;
+}
 
 class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener> {
  public:
@@ -354,10 +337,12 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
       place_ = Place::kFile;
     } else if (place_ == Place::kEvents && depth_ == events_depth_ + 1) {
       event_.Clear();
-      event_key_ = argument_key_ = Field::kOther;
+      at_arguments_ = false;
+      event_key_ = nullptr;
+      argument_key_ = nullptr;
     } else if (InEvent() && depth_ == events_depth_ + 2) {
-      in_arguments_ = event_key_ == Field::kArguments;
-      argument_key_ = Field::kOther;
+      in_arguments_ = at_arguments_;
+      argument_key_ = nullptr;
     } else if (place_ == Place::kDevices && depth_ == 3) {
       trace_.devices.emplace_back();
       major_.clear();
@@ -365,7 +350,7 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
     } else if (place_ == Place::kFile && depth_ == 2 && file_key_ == "distributedInfo") {
       place_ = Place::kDistributed;
     } else if (Collecting() != nullptr) {
-      throw Wrong(KeyName(), "{", "is no list", "a list");
+      throw Wrong(argument_key_->name, "{", "is no list", "a list");
     }
     return true;
   }
@@ -374,9 +359,12 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
     if (place_ == Place::kFile && depth_ == 1) {
       file_key_ = text;
     } else if (InEvent() && depth_ == events_depth_ + 1) {
-      event_key_ = EventKey(text);
+      at_arguments_ = text == "args";
+      event_key_ = FindKey(kEventKeys, [&](const EventKey& key) { return text == key.name; });
     } else if (InEvent() && depth_ == events_depth_ + 2 && in_arguments_) {
-      argument_key_ = ArgumentKey(text);
+      argument_key_ = FindKey(kArgumentKeys, [&](const ArgumentKey& key) {
+        return text == key.name || (text == key.also && !text.empty());
+      });
     } else if ((place_ == Place::kDevices && depth_ == 3) ||
                (place_ == Place::kDistributed && depth_ == 2)) {
       device_key_ = text;
@@ -384,10 +372,7 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
     return true;
   }
   bool EndObject(Size /*members*/) {
-    if (InEvent() && depth_ == events_depth_ + 1) {
-      TakeEvent();
-      event_key_ = Field::kOther;
-    }
+    if (InEvent() && depth_ == events_depth_ + 1) TakeEvent();
     if (InEvent() && depth_ == events_depth_ + 2) in_arguments_ = false;
     --depth_;
     if (depth_ == 1 && place_ == Place::kDistributed) place_ = Place::kFile;
@@ -404,19 +389,17 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
     } else if (place_ == Place::kEvents && depth_ == events_depth_ + 1) {
       throw Wrong("traceEvents", "[", "is not an event", "objects");
     } else if (std::string* dims = Collecting(); dims != nullptr) {
-      if (argument_key_ == Field::kDims) {
+      if (IsOfDims()) {
         if (!dims->empty() && dims->back() != '[') *dims += ',';
         *dims += '[';
       } else if (depth_ > events_depth_ + 3) {
-        throw Wrong(KeyName(), "[", "is a list within the list", "a list of texts");
+        throw Wrong(argument_key_->name, "[", "is a list within the list", "a list of texts");
       }
     }
     return true;
   }
   bool EndArray(Size /*elements*/) {
-    if (std::string* dims = Collecting(); dims != nullptr && argument_key_ == Field::kDims) {
-      *dims += ']';
-    }
+    if (std::string* dims = Collecting(); dims != nullptr && IsOfDims()) *dims += ']';
     --depth_;
     if (depth_ == 1 && place_ != Place::kFile) place_ = Place::kFile;
     return true;
@@ -445,48 +428,16 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
   // Where elements of the list in which we are belong; null for a list of no interest.
   std::string* Collecting() {
     if (!InEvent() || !in_arguments_ || depth_ < events_depth_ + 3) return nullptr;
-    switch (argument_key_) {
-      case Field::kDims:
-        return &event_.dims;
-      case Field::kTypes:
-        return &event_.types;
-      case Field::kValues:
-        return &event_.values;
-      case Field::kMembers:
-        event_.told = true;
-        return &event_.message.members;
-      default:
-        return nullptr;
-    }
+    if (argument_key_ == nullptr) return nullptr;
+    if (argument_key_->list != nullptr) return &(event_.*argument_key_->list);
+    if (argument_key_->text != &KinetoMessage::members) return nullptr;
+    event_.told = true;
+    return &event_.message.members;
   }
+  bool IsOfDims() const { return argument_key_->list == &OpenEvent::dims; }
 
-  const char* KeyName() const {
-    switch (in_arguments_ ? argument_key_ : event_key_) {
-      case Field::kDims:
-        return "Input Dims";
-      case Field::kTypes:
-        return "Input type";
-      case Field::kValues:
-        return "Concrete Inputs";
-      case Field::kExternal:
-        return "External id";
-      case Field::kCorrelation:
-        return "correlation";
-      case Field::kSequence:
-        return "Sequence number";
-      case Field::kForwardThread:
-        return "Fwd thread id";
-      case Field::kDevice:
-        return "device";
-      case Field::kMembers:
-        return "Process Group Ranks";
-      default:
-        return "";
-    }
-  }
-
-  InputError Wrong(const char* key, std::string_view value, const char* problem,
-                   const char* allowed) const {
+  InputError Wrong(std::string_view key, std::string_view value, const char* problem,
+                   const std::string& allowed) const {
     InputPlace place = bytes_.place();
     place.key = key;
     return {place, Shown(value), problem, allowed};
@@ -514,7 +465,7 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
   }
 
   void TakeElement(std::string_view text, Kind kind, std::string* list) {
-    if (argument_key_ == Field::kDims) {
+    if (IsOfDims()) {
       if (kind != Kind::kNumber) {
         throw Wrong("Input Dims", text, "is not a length", "whole numbers");
       }
@@ -527,102 +478,29 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
   }
 
   void TakeField(std::string_view text, Kind kind) {
-    switch (event_key_) {
-      case Field::kPhase:
-        event_.phase = text;
-        break;
-      case Field::kCategory:
-        event_.category = text;
-        break;
-      case Field::kName:
-        event_.name = text;
-        event_.named = kind == Kind::kText;
-        break;
-      case Field::kStart:
-        event_.start = text;
-        break;
-      case Field::kDuration:
-        event_.duration = text;
-        break;
-      case Field::kProcess:
-        event_.process = text;
-        break;
-      case Field::kThread:
-        event_.thread = text;
-        break;
-      default:
-        break;
-    }
+    if (event_key_ == nullptr) return;
+    event_.*event_key_->value = text;
+    if (event_key_->value == &OpenEvent::name) event_.named = kind == Kind::kText;
   }
 
   void TakeArgument(std::string_view text) {
-    std::int64_t* target = nullptr;
-    switch (argument_key_) {
-      case Field::kExternal:
-        target = &event_.external;
-        break;
-      case Field::kCorrelation:
-        target = &event_.correlation;
-        break;
-      case Field::kSequence:
-        target = &event_.sequence;
-        break;
-      case Field::kForwardThread:
-        target = &event_.forward_thread;
-        break;
-      case Field::kDevice:
-        target = &event_.device;
-        break;
-      default:
-        TakeOfMessage(text);
-        return;
+    if (argument_key_ == nullptr) return;
+    if (argument_key_->number != nullptr) {
+      // -1 for a number that does not fit 64 bits, and for what is no number.
+      event_.*argument_key_->number = WholeNumber(text).value_or(-1);
+    } else if (argument_key_->text != nullptr) {
+      event_.told = true;
+      event_.message.*argument_key_->text = text;
     }
-    // -1 for a number that does not fit 64 bits, and for what is no number.
-    *target = WholeNumber(text).value_or(-1);
-  }
-
-  void TakeOfMessage(std::string_view text) {
-    std::string* target = nullptr;
-    switch (argument_key_) {
-      case Field::kCollective:
-        target = &event_.message.collective;
-        break;
-      case Field::kElementType:
-        target = &event_.message.type;
-        break;
-      case Field::kInElements:
-        target = &event_.message.in_elements;
-        break;
-      case Field::kOutElements:
-        target = &event_.message.out_elements;
-        break;
-      case Field::kGroupSize:
-        target = &event_.message.group_size;
-        break;
-      case Field::kGroup:
-        target = &event_.message.group;
-        break;
-      case Field::kMembers:
-        target = &event_.message.members;
-        break;
-      case Field::kNumber:
-        target = &event_.message.number;
-        break;
-      default:
-        return;
-    }
-    event_.told = true;
-    *target = text;
   }
 
   // As a profile keeps it.
   std::string Fact(const std::string& key, std::string_view text) const {
     if (text.size() > kLongestName) {
-      throw Wrong(key.c_str(), text, "is too long",
-                  ("at most " + std::to_string(kLongestName) + " bytes").c_str());
+      throw Wrong(key, text, "is too long", "at most " + std::to_string(kLongestName) + " bytes");
     }
     if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < ' '; })) {
-      throw Wrong(key.c_str(), text, "has a control character", "a text of one line");
+      throw Wrong(key, text, "has a control character", "a text of one line");
     }
     return std::string(text);
   }
@@ -739,12 +617,14 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
   Numbering inputs_;
   OpenEvent event_;
   Place place_ = Place::kFile;
-  Field event_key_ = Field::kOther;
-  Field argument_key_ = Field::kOther;
+  // Of the value that comes next; nullptr for one of no interest.
+  const EventKey* event_key_ = nullptr;
+  const ArgumentKey* argument_key_ = nullptr;
   std::string file_key_;
   std::string device_key_;     // of a device, or of distributedInfo
   std::string major_, minor_;  // of the device's compute capability
   bool found_events_ = false;
+  bool at_arguments_ = false;  // their key came last
   bool in_arguments_ = false;
   int depth_ = 0;
   int events_depth_ = 0;
