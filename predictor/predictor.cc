@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
@@ -23,6 +22,7 @@
 #include "data/record/link_path.h"
 #include "data/values/device_name.h"
 #include "data/values/names.h"
+#include "data/values/text_as_number.h"
 #include "data/values/workload_scope.h"
 #include "model/compute/device_sheet.h"
 #include "model/compute/profiled_compute.h"
@@ -762,10 +762,7 @@ std::string KindOfFlag(const std::string& flag) {
   std::string kind;
   for (std::string word; words >> word;) {
     const std::string number = word.substr(0, word.find_last_not_of(",:;") + 1);
-    double value = 0;
-    const char* const end = number.data() + number.size();
-    const auto [stop, error] = std::from_chars(number.data(), end, value);
-    kind += (error == std::errc() && stop == end ? "0" : word) + " ";
+    kind += (TextAsNumber<double>(number) ? "0" : word) + " ";
   }
   return kind;
 }

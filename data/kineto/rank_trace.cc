@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstddef>
 #include <limits>
 #include <tuple>
@@ -16,6 +15,7 @@
 #include "data/kineto/trace.h"
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
+#include "data/values/text_as_number.h"
 #include "data/values/utf8.h"
 
 namespace stepcast {
@@ -29,10 +29,8 @@ constexpr std::int64_t kRounding = 1000;  // ns: old versions tell whole microse
 constexpr const char* kWantedRanks = "a trace of training steps by torch.profiler";
 
 std::optional<std::int64_t> CountOf(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+  const auto value = TextAsNumber<std::int64_t>(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 // Letters alone and small: "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)" and "_allgather_base" say

@@ -3,7 +3,6 @@
 #include <rapidjson/reader.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -20,6 +19,7 @@
 #include "data/io/text_file.h"
 #include "data/record/input_error.h"
 #include "data/values/size_limits.h"
+#include "data/values/text_as_number.h"
 #include "data/values/utf8.h"
 
 namespace stepcast {
@@ -108,30 +108,23 @@ class FileBytes {
 std::string Shown(std::string_view text) { return std::string(text.substr(0, 80)); }
 
 std::optional<std::int64_t> WholeNumber(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return TextAsNumber<std::int64_t>(text);
 }
 
 // Microseconds as nanoseconds. What a double would round is kept: 1666149715033200.125.
 std::optional<std::int64_t> Nanoseconds(std::string_view text) {
-  double rounded = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rounded);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty() ||
-      !(std::abs(rounded) <= kLongestTime)) {
-    return std::nullopt;
-  }
+  const auto rounded = TextAsNumber<double>(text);
+  if (!rounded || !(std::abs(*rounded) <= kLongestTime)) return std::nullopt;
   const std::size_t point = text.find('.');
   const auto whole = WholeNumber(text.substr(0, point));
-  if (!whole || text.front() == '-') return std::llround(rounded * 1e3);
+  if (!whole || text.front() == '-') return std::llround(*rounded * 1e3);
   std::int64_t fraction = 0;
   if (point != std::string_view::npos) {
     std::string digits(text.substr(point + 1, 3));
     digits.resize(3, '0');
     const auto value = WholeNumber(digits);
     if (!value || text.find_first_of("eE") != std::string_view::npos) {
-      return std::llround(rounded * 1e3);
+      return std::llround(*rounded * 1e3);
     }
     fraction = *value;
   }

@@ -1,14 +1,13 @@
 #include "data/values/placement.h"
 
-#include <charconv>
 #include <cstddef>
 #include <string>
-#include <system_error>
 #include <unordered_set>
 #include <utility>
 
 #include "data/values/names.h"
 #include "data/values/size_limits.h"
+#include "data/values/text_as_number.h"
 
 namespace stepcast {
 namespace {
@@ -52,13 +51,11 @@ Placement ParsePlacement(std::string_view text, const InputPlace& place) {
   while (true) {
     const std::size_t dash = rest.find('-');
     const std::string_view part = rest.substr(0, dash);
-    int devices = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), devices);
-    if (error != std::errc() || end != part.data() + part.size() || devices < 1 ||
-        devices > kMostDevicesPerNode) {
+    const auto devices = TextAsNumber<int>(part);
+    if (!devices || *devices < 1 || *devices > kMostDevicesPerNode) {
       throw InputError(place, std::string(text), "is not a placement", allowed);
     }
-    placement.push_back(devices);
+    placement.push_back(*devices);
     if (placement.size() > static_cast<std::size_t>(kMostNodes)) {
       throw InputError(place, std::string(text), "names too many nodes",
                        "at most " + std::to_string(kMostNodes));

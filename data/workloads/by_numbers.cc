@@ -1,12 +1,11 @@
 #include "data/workloads/by_numbers.h"
 
 #include <algorithm>
-#include <charconv>
 #include <span>
 #include <string>
-#include <system_error>
 
 #include "data/record/input_error.h"
+#include "data/values/text_as_number.h"
 #include "data/workloads/families.h"
 
 namespace stepcast {
@@ -111,14 +110,12 @@ class NumbersReader {
   }
 
   std::int64_t Number(std::string_view key, std::string_view text, std::int64_t most) const {
-    std::int64_t number = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(text.data(), end, number);
-    if (error != std::errc() || stopped != end || number < 1 || number > most) {
+    const auto number = TextAsNumber<std::int64_t>(text);
+    if (!number || *number < 1 || *number > most) {
       throw Wrong("has no such number of " + std::string(key) + ": '" + Shortened(text) + "'",
                   "1 to " + to_string(most));
     }
-    return number;
+    return *number;
   }
 
   void Take(std::string_view part) {

@@ -1,10 +1,9 @@
 #include "data/workloads/catalog.h"
 
-#include <charconv>
-#include <system_error>
 #include <utility>
 
 #include "data/record/input_error.h"
+#include "data/values/text_as_number.h"
 #include "data/workloads/by_numbers.h"
 #include "data/workloads/families.h"
 
@@ -159,18 +158,15 @@ int SizeOf(const Entry& entry, std::string_view name, std::string_view text) {
     throw wrong("takes one size of input only", std::string(entry.name));
   }
   const InputSizes& sizes = entry.sizes;
-  int size = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, size);
-  if (error != std::errc() || stopped != end || size < sizes.least || size > sizes.most ||
-      size % sizes.step != 0) {
+  const auto size = TextAsNumber<int>(text);
+  if (!size || *size < sizes.least || *size > sizes.most || *size % sizes.step != 0) {
     throw wrong("has no such size of input",
                 std::string(entry.name) + kAtSize + "N, N " +
                     (sizes.step > 1 ? "a multiple of " + std::to_string(sizes.step) : "whole") +
                     " from " + std::to_string(sizes.least) + " to " + std::to_string(sizes.most) +
                     " " + sizes.unit);
   }
-  return size;
+  return *size;
 }
 
 // The message of so many bytes that "message_N" names; none for any other name.
@@ -178,17 +174,13 @@ std::optional<Workload> FindMessage(std::string_view name) {
   constexpr std::string_view kMessage = "message_";
   constexpr std::int64_t kMostBytes = 1'000'000'000'000'000;
   if (!name.starts_with(kMessage)) return std::nullopt;
-  std::int64_t bytes = 0;
-  const char* const end = name.data() + name.size();
-  const auto [stopped, error] = std::from_chars(name.data() + kMessage.size(), end, bytes);
-  if (error != std::errc() || stopped != end || bytes < kBytesPerGradient || bytes > kMostBytes) {
-    return std::nullopt;
-  }
+  const auto bytes = TextAsNumber<std::int64_t>(name.substr(kMessage.size()));
+  if (!bytes || *bytes < kBytesPerGradient || *bytes > kMostBytes) return std::nullopt;
   Workload message;
   message.name = name;
-  message.title = "a message of " + std::to_string(bytes) + " bytes";
-  message.parameters = message.trainable_parameters = bytes / kBytesPerGradient;
-  message.gradient_bytes = Bytes(static_cast<double>(bytes));
+  message.title = "a message of " + std::to_string(*bytes) + " bytes";
+  message.parameters = message.trainable_parameters = *bytes / kBytesPerGradient;
+  message.gradient_bytes = Bytes(static_cast<double>(*bytes));
   message.communication_only = true;
   return message;
 }

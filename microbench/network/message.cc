@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "data/values/text_as_number.h"
 #include "microbench/network/socket.h"
 
 namespace stepcast::network {
@@ -71,15 +72,13 @@ const std::string& Message::Text(const std::string& key) const {
 
 double Message::Number(const std::string& key, double low, double high) const {
   const std::string& text = Text(key);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto value = TextAsNumber<double>(text);
   // A number that is none is in no range.
-  if (error != std::errc() || end != text.data() + text.size() ||
-      !(value >= low && value <= high)) {
+  if (!value || !(*value >= low && *value <= high)) {
     throw NetworkError(fmt::format("sent {} '{}', which is not from {} to {}", key,
                                    Escaped(text.substr(0, 40)), low, high));
   }
-  return value;
+  return *value;
 }
 
 int Message::Integer(const std::string& key, int low, int high) const {

@@ -4,11 +4,11 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <string_view>
 
 #include "data/io/runs.h"
+#include "data/values/text_as_number.h"
 
 namespace stepcast::script {
 namespace {
@@ -144,11 +144,9 @@ std::optional<double> StepPattern::Find(const std::string& line, std::string* he
   std::string number;
   if (!re2::RE2::PartialMatch(line, *regex_, &number)) return std::nullopt;
   if (held != nullptr) *held = number;
-  double value = 0;
-  const char* const end = number.data() + number.size();
-  const auto parsed = std::from_chars(number.data(), end, value);
-  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-  const double time = is_rate_ ? 1 / value : value * unit_s_;
+  const auto value = TextAsNumber<double>(number);
+  if (!value) return std::nullopt;
+  const double time = is_rate_ ? 1 / *value : *value * unit_s_;
   return kStepTimes.Holds(time) ? std::optional(time) : std::nullopt;
 }
 

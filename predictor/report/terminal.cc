@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "data/values/text_as_number.h"
 #include "data/values/utf8.h"
 
 namespace stepcast {
@@ -246,10 +247,8 @@ int WidthFor(const TerminalEnvironment& environment) {
   if (environment.columns_of_terminal.has_value()) {
     width = *environment.columns_of_terminal;
   } else if (environment.columns.has_value()) {
-    const std::string& text = *environment.columns;
-    int columns = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
-    if (error == std::errc() && end == text.data() + text.size() && columns > 0) width = columns;
+    const int columns = TextAsNumber<int>(*environment.columns).value_or(0);
+    if (columns > 0) width = columns;
   }
   return std::clamp(width, 60, 120);
 }
