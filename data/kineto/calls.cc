@@ -125,8 +125,7 @@ class Finder {
     std::vector<std::vector<int>> threads(static_cast<std::size_t>(trace_.threads));
     for (std::size_t i = 0; i < trace_.events.size(); ++i) {
       const KinetoEvent& event = trace_.events[i];
-      if (event.category == KinetoCategory::kKernel || event.category == KinetoCategory::kTransfer)
-        continue;
+      if (event.of_device()) continue;
       if (event.category == KinetoCategory::kLaunch && !calls_.gpu) continue;
       threads[static_cast<std::size_t>(event.thread)].push_back(static_cast<int>(i));
     }
@@ -186,8 +185,7 @@ class Finder {
       }
       open.push_back(
           {event.end(), unit,
-           info.meaning == NameInfo::kEvaluation &&
-               trace_.names[static_cast<std::size_t>(event.name)].starts_with(kEvaluate)});
+           info.meaning == NameInfo::kEvaluation && trace_.NameOf(event).starts_with(kEvaluate)});
     }
   }
 
@@ -290,30 +288,29 @@ class Finder {
 
   void NoteWithinLayer(const KinetoEvent& event, int i, const NameInfo& info, int unit) {
     KinetoUnit& layer = Unit(unit);
-    if (event.inputs < 0 || !info.computes) return;
-    const KinetoInputs& inputs = trace_.inputs[static_cast<std::size_t>(event.inputs)];
-    if (inputs.empty()) return;
+    const KinetoInputs* inputs = trace_.InputsOf(event);
+    if (inputs == nullptr || inputs->empty() || !info.computes) return;
     const bool linear = info.layer == KinetoLayer::kDense && !info.product;
-    if (linear && inputs.front().dims.size() == 3) ++layer.products;
+    if (linear && inputs->front().dims.size() == 3) ++layer.products;
     if (layer.inner < 0) layer.inner = i;
   }
 
   void NoteUpdate(const KinetoEvent& event, int unit) {
-    if (event.inputs < 0) return;
-    const KinetoInputs& inputs = trace_.inputs[static_cast<std::size_t>(event.inputs)];
-    if (inputs.empty()) return;
+    const KinetoInputs* inputs = trace_.InputsOf(event);
+    if (inputs == nullptr || inputs->empty()) return;
+    const KinetoInput& first = inputs->front();
     KinetoUpdate& update = calls_.updates[unit];
-    std::int64_t elements = KinetoElements(inputs[0].list);
-    if (!inputs[0].dims.empty()) elements = KinetoSum(elements, KinetoElements(inputs[0].dims));
-    if (inputs[0].type == "TensorList" && inputs[0].list.empty()) update.unknown = true;
-    const std::string_view name = trace_.names[static_cast<std::size_t>(event.name)];
+    std::int64_t elements = KinetoElements(first.list);
+    if (!first.dims.empty()) elements = KinetoSum(elements, KinetoElements(first.dims));
+    if (first.type == "TensorList" && first.list.empty()) update.unknown = true;
+    const std::string_view name = trace_.NameOf(event);
     std::int64_t& sum = update.elements[std::string(name)];
     sum = KinetoSum(sum, elements);
     Precision precision = Precision::kFp32;
-    if (update.type.empty() && KinetoPrecision(inputs[0].type, &precision)) {
-      update.type = inputs[0].type;
+    if (update.type.empty() && KinetoPrecision(first.type, &precision)) {
+      update.type = first.type;
     }
-    if (name == "aten::_fused_sgd_" && inputs.size() > 4) update.momentum = inputs[4].value;
+    if (name == "aten::_fused_sgd_" && inputs->size() > 4) update.momentum = (*inputs)[4].value;
   }
 
   // ---- The GPU's time.
@@ -341,10 +338,7 @@ class Finder {
                 name.find("tensorop_s1688gemm") != std::string::npos;
     }
     for (const KinetoEvent& event : trace_.events) {
-      if (event.category != KinetoCategory::kKernel &&
-          event.category != KinetoCategory::kTransfer) {
-        continue;
-      }
+      if (!event.of_device()) continue;
       const auto [unit, launched] = Launcher(event);
       if (unit < 0) {
         calls_.stray[launched ? "kernels of no operator" : "kernels launched before the trace"] +=

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <filesystem>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -16,6 +17,7 @@
 #include "data/io/compute_profile_file.h"
 #include "data/kineto/calls.h"
 #include "data/kineto/layers.h"
+#include "data/kineto/spans.h"
 #include "data/kineto/trace.h"
 #include "data/record/input_error.h"
 #include "data/record/summary.h"
@@ -78,12 +80,10 @@ class Importer {
   const KinetoUnit& Unit(int i) const { return calls_.units[static_cast<std::size_t>(i)]; }
   Backward& BackwardOf(int layer) { return backward_[static_cast<std::size_t>(layer)]; }
   std::string_view Name(const KinetoUnit& unit) const {
-    return KinetoNodeName(trace_.names[static_cast<std::size_t>(Event(unit.event).name)]);
+    return KinetoNodeName(trace_.NameOf(Event(unit.event)));
   }
-  // Null where an event has none.
   const KinetoInputs* InputsOf(int event) const {
-    if (event < 0 || Event(event).inputs < 0) return nullptr;
-    return &trace_.inputs[static_cast<std::size_t>(Event(event).inputs)];
+    return event < 0 ? nullptr : trace_.InputsOf(Event(event));
   }
 
   void RequireShapes() const {
@@ -231,8 +231,7 @@ class Importer {
     call.inputs = InputsOf(unit.event);
     call.inner = InputsOf(unit.inner);
     if (call.inner != nullptr) {
-      call.inner_name =
-          KinetoOperatorName(trace_.names[static_cast<std::size_t>(Event(unit.inner).name)]);
+      call.inner_name = KinetoOperatorName(trace_.NameOf(Event(unit.inner)));
     }
     int output = -1;
     if (const KinetoInputs* inputs = InputsOf(backward.output); inputs != nullptr) {
@@ -431,11 +430,7 @@ class Importer {
   bool IsStep(const KinetoEvent& event) const {
     return (event.category == KinetoCategory::kAnnotation ||
             event.category == KinetoCategory::kOperator) &&
-           trace_.names[static_cast<std::size_t>(event.name)].starts_with("ProfilerStep#");
-  }
-
-  static bool IsOfGpu(const KinetoEvent& event) {
-    return event.category == KinetoCategory::kKernel || event.category == KinetoCategory::kTransfer;
+           trace_.NameOf(event).starts_with("ProfilerStep#");
   }
 
   void SummariseGpu(std::int64_t from, std::int64_t to) {
@@ -445,9 +440,8 @@ class Importer {
     };
     std::map<int, Total> kernels;  // by the number of the name
     std::map<int, double> devices;
-    std::vector<std::pair<std::int64_t, std::int64_t>> spans;
     for (const KinetoEvent& event : trace_.events) {
-      if (!IsOfGpu(event)) continue;
+      if (!event.of_device()) continue;
       Total& total = kernels[event.name];
       ++total.calls;
       total.time += static_cast<double>(event.duration);
@@ -464,24 +458,23 @@ class Importer {
     device_ = std::max_element(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
                 return a.second < b.second;
               })->first;
+    KinetoSpans busy;
+    std::int64_t first = std::numeric_limits<std::int64_t>::max();
+    std::int64_t last = 0;
     for (const KinetoEvent& event : trace_.events) {
-      if (IsOfGpu(event) && event.device == device_) spans.emplace_back(event.start, event.end());
+      if (!event.of_device() || event.device != device_) continue;
+      busy.Add(event.start, event.end());
+      first = std::min(first, event.start);
+      last = std::max(last, event.end());
     }
-    std::sort(spans.begin(), spans.end());
+    busy.Merge();
     if (from == to) {  // no step is marked
-      from = spans.front().first;
-      for (const auto& span : spans) to = std::max(to, span.second);
-    }
-    double busy = 0;
-    std::int64_t done = from;
-    for (const auto& [start, end] : spans) {
-      const std::int64_t low = std::max(start, done);
-      const std::int64_t high = std::min(end, to);
-      if (high > low) busy += static_cast<double>(high - low);
-      done = std::max(done, high);
+      from = first;
+      to = last;
     }
     if (to > from) {
-      result_.summary.device_busy_share = busy / static_cast<double>(to - from);
+      result_.summary.device_busy_share =
+          static_cast<double>(busy.Covered(from, to)) / static_cast<double>(to - from);
     }
   }
 

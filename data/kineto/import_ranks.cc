@@ -23,6 +23,11 @@ namespace {
 // Fewer steps tell little of how they scatter.
 constexpr std::size_t kStepsForQuantiles = 10;
 
+constexpr double RankTimes::*kRankParts[] = {
+    &RankTimes::step,    &RankTimes::computing, &RankTimes::communication,
+    &RankTimes::exposed, &RankTimes::hidden,    &RankTimes::copying,
+    &RankTimes::idle,    &RankTimes::waits,     &RankTimes::waited_for};
+
 double SecondsOf(std::int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 // The traces of all ranks, in the order of the ranks.
@@ -356,19 +361,18 @@ class RanksImporter {
     if (as_short == 1) ++result_.ranks[shortest->rank].came_last;  // else nobody did
   }
 
-  static std::int64_t LengthOf(KinetoSpans* spans) {
-    std::int64_t length = 0;
-    for (const KinetoSpan& span : spans->Merge()) length += span.end - span.begin;
-    return length;
+  static double SecondsIn(KinetoSpans* spans) {
+    spans->Merge();
+    return SecondsOf(spans->length());
   }
 
   void MeasureWaits() {
     for (auto& [whose, spans] : waits_) {
-      TimesOf(whose.first, whose.second).waits = SecondsOf(LengthOf(&spans));
+      TimesOf(whose.first, whose.second).waits = SecondsIn(&spans);
     }
     for (auto& [whose, others] : waits_for_) {
       double sum = 0;
-      for (auto& [rank, spans] : others) sum += SecondsOf(LengthOf(&spans));
+      for (auto& [rank, spans] : others) sum += SecondsIn(&spans);
       TimesOf(whose.first, whose.second).waited_for = sum / static_cast<double>(others.size());
     }
   }
@@ -428,22 +432,12 @@ class RanksImporter {
 }  // namespace
 
 RankTimes& RankTimes::operator+=(const RankTimes& other) {
-  for (double RankTimes::*part :
-       {&RankTimes::step, &RankTimes::computing, &RankTimes::communication, &RankTimes::exposed,
-        &RankTimes::hidden, &RankTimes::copying, &RankTimes::idle, &RankTimes::waits,
-        &RankTimes::waited_for}) {
-    this->*part += other.*part;
-  }
+  for (double RankTimes::*part : kRankParts) this->*part += other.*part;
   return *this;
 }
 
 RankTimes& RankTimes::operator/=(double count) {
-  for (double RankTimes::*part :
-       {&RankTimes::step, &RankTimes::computing, &RankTimes::communication, &RankTimes::exposed,
-        &RankTimes::hidden, &RankTimes::copying, &RankTimes::idle, &RankTimes::waits,
-        &RankTimes::waited_for}) {
-    this->*part /= count;
-  }
+  for (double RankTimes::*part : kRankParts) this->*part /= count;
   return *this;
 }
 

@@ -51,6 +51,8 @@ class KinetoSpans {
   }
 
   bool empty() const { return spans_.empty(); }
+  // What a merged set covers in all.
+  std::int64_t length() const { return before_.back(); }
 
   // Of [begin, end) the part that is covered; of a merged set.
   std::int64_t Covered(std::int64_t begin, std::int64_t end) const {

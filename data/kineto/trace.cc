@@ -552,9 +552,7 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
     event.sequence = event_.sequence;
     event.forward_thread = event_.forward_thread;
     event.device = static_cast<int>(event_.device & 0xffff);
-    const bool of_host =
-        *category != KinetoCategory::kKernel && *category != KinetoCategory::kTransfer;
-    if (of_host) {
+    if (!event.of_device()) {
       event.thread = threads_.Of(event_.process + kEndOfText + event_.thread).first;
       trace_.threads = std::max(trace_.threads, event.thread + 1);
     }
@@ -565,7 +563,7 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
     const auto [name, fresh_name] = names_.Of(event_.name);
     if (fresh_name) trace_.names.push_back(event_.name);
     event.name = name;
-    if (of_host) event.inputs = Inputs();
+    if (!event.of_device()) event.inputs = Inputs();
     trace_.events.push_back(event);
   }
 

@@ -8,6 +8,7 @@
 #ifndef STEPCAST_DATA_KINETO_TRACE_H_
 #define STEPCAST_DATA_KINETO_TRACE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -48,6 +49,10 @@ struct KinetoEvent {
   KinetoCategory category = KinetoCategory::kOperator;
 
   std::int64_t end() const { return start + duration; }
+  // Whether the device did it, and not the host.
+  bool of_device() const {
+    return category == KinetoCategory::kKernel || category == KinetoCategory::kTransfer;
+  }
 };
 
 struct KinetoDevice {
@@ -67,6 +72,14 @@ struct KinetoTrace {
   std::map<std::string, std::string> distributed;
   std::int64_t base_time = 0;  // ns since 1970, to which times are relative
   int threads = 0;
+
+  const std::string& NameOf(const KinetoEvent& event) const {
+    return names[static_cast<std::size_t>(event.name)];
+  }
+  // nullptr where the event has none.
+  const KinetoInputs* InputsOf(const KinetoEvent& event) const {
+    return event.inputs < 0 ? nullptr : &inputs[static_cast<std::size_t>(event.inputs)];
+  }
 };
 
 // Throws InputError with file and line for what is not JSON, ends early or has a wrong value.
