@@ -79,39 +79,18 @@ bool IsHostCollective(std::string_view name) {
 
 // Bytes of an element by the names that PyTorch gives its types, in collectives and of tensors.
 std::optional<int> BytesOfType(std::string_view type) {
-  static const std::unordered_map<std::string_view, int> known = {{"Byte", 1},
-                                                                  {"unsigned char", 1},
-                                                                  {"Char", 1},
-                                                                  {"signed char", 1},
-                                                                  {"Bool", 1},
-                                                                  {"bool", 1},
-                                                                  {"Short", 2},
-                                                                  {"short int", 2},
-                                                                  {"short", 2},
-                                                                  {"Half", 2},
-                                                                  {"c10::Half", 2},
-                                                                  {"BFloat16", 2},
-                                                                  {"c10::BFloat16", 2},
-                                                                  {"Int", 4},
-                                                                  {"int", 4},
-                                                                  {"Float", 4},
-                                                                  {"float", 4},
-                                                                  {"Long", 8},
-                                                                  {"long int", 8},
-                                                                  {"long", 8},
-                                                                  {"Double", 8},
-                                                                  {"double", 8},
-                                                                  {"Float8_e5m2", 1},
-                                                                  {"Float8_e4m3fn", 1},
-                                                                  {"Float8_e5m2fnuz", 1},
-                                                                  {"Float8_e4m3fnuz", 1},
-                                                                  {"ComplexFloat", 8},
-                                                                  {"ComplexDouble", 16},
-                                                                  {"c10::complex<float>", 8},
-                                                                  {"c10::complex<double>", 16}};
-  const auto it = known.find(type);
-  if (it == known.end()) return std::nullopt;
-  return it->second;
+  static const std::map<int, std::vector<std::string_view>> kTypes = {
+      {1,
+       {"Byte", "unsigned char", "Char", "signed char", "Bool", "bool", "Float8_e5m2",
+        "Float8_e4m3fn", "Float8_e5m2fnuz", "Float8_e4m3fnuz"}},
+      {2, {"Short", "short int", "short", "Half", "c10::Half", "BFloat16", "c10::BFloat16"}},
+      {4, {"Int", "int", "Float", "float"}},
+      {8, {"Long", "long int", "long", "Double", "double", "ComplexFloat", "c10::complex<float>"}},
+      {16, {"ComplexDouble", "c10::complex<double>"}}};
+  for (const auto& [bytes, types] : kTypes) {
+    if (std::find(types.begin(), types.end(), type) != types.end()) return bytes;
+  }
+  return std::nullopt;
 }
 
 // An operator that does something itself: "aten::mm", not the node of the graph around it, nor a
@@ -127,26 +106,6 @@ bool Computes(std::string_view name) {
   return std::all_of(library.begin(), library.end(),
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
-
-// What a kernel or a call on the host says of a collective.
-struct CallFacts {
-  CollectiveCall kind = CollectiveCall::kOther;
-  std::optional<std::int64_t> bytes;
-  std::int64_t number = -1;
-  int type = -1;
-  int group = -1;
-  int group_size = 0;
-
-  // What others know, where this does not.
-  void Complete(const CallFacts& other) {
-    if (kind == CollectiveCall::kOther) kind = other.kind;
-    if (!bytes) bytes = other.bytes;
-    if (number < 0) number = other.number;
-    if (type < 0) type = other.type;
-    if (group < 0) group = other.group;
-    if (group_size == 0) group_size = other.group_size;
-  }
-};
 
 class RankReader : public KinetoVisitor {
  public:
@@ -221,7 +180,7 @@ class RankReader : public KinetoVisitor {
     std::int64_t begin = 0;
     std::int64_t end = 0;
     std::int64_t external = -1;
-    CallFacts facts;
+    CollectiveFacts facts;
   };
 
   void Limit(std::size_t count, std::size_t most, const char* what) const {
@@ -257,7 +216,7 @@ class RankReader : public KinetoVisitor {
         Limit(facts_.size(), kMostCollectives, "collectives");
         work.kind = WorkKind::kCollective;
         work.collective = static_cast<int>(facts_.size());
-        CallFacts facts = FactsOf(message);
+        CollectiveFacts facts = FactsOf(message);
         if (facts.kind == CollectiveCall::kOther) facts.kind = CallNamed(name);
         facts_.push_back(facts);
         names_.push_back(NumberOf(&kernel_numbers_, &kernel_names_, name));
@@ -278,19 +237,17 @@ class RankReader : public KinetoVisitor {
       marks_.push_back({*number, event.start, event.end()});
     } else if (IsHostCollective(name)) {
       Limit(host_.size(), kMostCollectives, "collectives");
-      RankCollective call;
+      RankCollective call{FactsOf(message)};
+      call.Complete(FactsOf(name, inputs));
       call.begin = event.start;
       call.end = event.end();
       call.queued = true;
-      CallFacts facts = FactsOf(message);
-      facts.Complete(FactsOf(name, inputs));
-      Describe(facts, &call);
       if (call.kind == CollectiveCall::kOther) Remark("a collective called " + name.substr(0, 80));
       host_.push_back(call);
     } else if (name == "record_param_comms" || name.starts_with("nccl:")) {
       nccl_calls_ = nccl_calls_ || name.starts_with("nccl:");
       Limit(calls_.size(), kMostCollectives, "calls of collectives");
-      CallFacts facts = FactsOf(message);
+      CollectiveFacts facts = FactsOf(message);
       if (name.starts_with("nccl:")) facts.Complete(FactsOf(name, inputs));
       calls_.push_back({event.thread, event.start, event.end(), event.external, facts});
     } else if (!result_.gpu && event.category == KinetoCategory::kOperator && Computes(name)) {
@@ -324,8 +281,8 @@ class RankReader : public KinetoVisitor {
     return elements * *size;
   }
 
-  CallFacts FactsOf(const KinetoMessage& message) {
-    CallFacts facts;
+  CollectiveFacts FactsOf(const KinetoMessage& message) {
+    CollectiveFacts facts;
     if (message.collective.empty() && message.in_elements.empty()) return facts;
     facts.kind = CallNamed(message.collective);
     facts.type = TypeNumber(message.type);
@@ -389,8 +346,8 @@ class RankReader : public KinetoVisitor {
   }
 
   // Of "gloo:all_reduce" by the tensors that it was given.
-  CallFacts FactsOf(const std::string& name, const KinetoInputs* inputs) {
-    CallFacts facts;
+  CollectiveFacts FactsOf(const std::string& name, const KinetoInputs* inputs) {
+    CollectiveFacts facts;
     facts.kind = CallNamed(name.substr(name.find(':')));
     if (inputs == nullptr || inputs->empty()) return facts;
     std::int64_t elements = 0;
@@ -407,15 +364,6 @@ class RankReader : public KinetoVisitor {
       facts.bytes = BytesOf(elements, type);
     }
     return facts;
-  }
-
-  static void Describe(const CallFacts& facts, RankCollective* call) {
-    call->kind = facts.kind;
-    call->bytes = facts.bytes;
-    call->number = facts.number;
-    call->type = facts.type;
-    call->group = facts.group;
-    call->group_size = facts.group_size;
   }
 
   // ---- The whole.
@@ -536,7 +484,7 @@ class RankReader : public KinetoVisitor {
     for (const Work& work : work_) {
       if (work.kind != WorkKind::kCollective || work.device != device_) continue;
       const auto at = static_cast<std::size_t>(work.collective);
-      CallFacts& facts = facts_[at];
+      CollectiveFacts& facts = facts_[at];
       const Launch* launch = LaunchOf(work);
       if (const auto it = by_external.find(work.external); it != by_external.end()) {
         facts.Complete(it->second->facts);
@@ -550,8 +498,7 @@ class RankReader : public KinetoVisitor {
         Remark("kernels that share a call, so that the bytes of each are not known");
         facts.bytes.reset();
       }
-      RankCollective call;
-      Describe(facts, &call);
+      RankCollective call{facts};
       call.begin = work.begin;
       call.end = work.end;
       // As each rank's program has it, however far its device is behind.
@@ -576,7 +523,7 @@ class RankReader : public KinetoVisitor {
   // The call that a kernel was launched for, by the launch's number or within its time.
   void CompleteByLaunch(const Launch& launch,
                         const std::unordered_map<std::int64_t, const HostCall*>& by_external,
-                        CallFacts* facts) const {
+                        CollectiveFacts* facts) const {
     if (launch.external != launch.correlation) {
       const auto it = by_external.find(launch.external);
       if (it != by_external.end()) facts->Complete(it->second->facts);
@@ -688,8 +635,8 @@ class RankReader : public KinetoVisitor {
   std::vector<Mark> marks_;
   std::vector<Work> work_;
   std::vector<Launch> launches_;
-  std::vector<CallFacts> facts_;  // of collective kernels
-  std::vector<int> names_;        // theirs, as numbers of kernel_names_
+  std::vector<CollectiveFacts> facts_;  // of collective kernels
+  std::vector<int> names_;              // theirs, as numbers of kernel_names_
   std::vector<std::string> kernel_names_;
   std::vector<HostCall> calls_;
   std::vector<RankCollective> host_;

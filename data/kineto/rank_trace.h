@@ -24,18 +24,32 @@ struct RankGroup {
   }
 };
 
-struct RankCollective {
-  std::int64_t begin = 0;  // ns
-  std::int64_t end = 0;
-  std::int64_t exposed = 0;           // ns of it in which nothing was computed
+// What a kernel, or a call on the host, says of a collective.
+struct CollectiveFacts {
+  CollectiveCall kind = CollectiveCall::kOther;
   std::optional<std::int64_t> bytes;  // of the whole message: see BusFactor
   std::int64_t number = -1;           // within its group; -1: not told
-  int step = -1;                      // -1: in none
   int type = -1;                      // index of RankTrace::types
   int group = -1;                     // index of RankTrace::groups
   int group_size = 0;                 // 0: not told
-  CollectiveCall kind = CollectiveCall::kOther;
-  bool queued = false;  // its time begins where it was queued, not where it began
+
+  // Takes over what others know, where this does not.
+  void Complete(const CollectiveFacts& other) {
+    if (kind == CollectiveCall::kOther) kind = other.kind;
+    if (!bytes) bytes = other.bytes;
+    if (number < 0) number = other.number;
+    if (type < 0) type = other.type;
+    if (group < 0) group = other.group;
+    if (group_size == 0) group_size = other.group_size;
+  }
+};
+
+struct RankCollective : CollectiveFacts {
+  std::int64_t begin = 0;  // ns
+  std::int64_t end = 0;
+  std::int64_t exposed = 0;  // ns of it in which nothing was computed
+  int step = -1;             // -1: in none
+  bool queued = false;       // its time begins where it was queued, not where it began
 
   std::int64_t duration() const { return end - begin; }
 };
