@@ -47,9 +47,7 @@ Device TakeDevice(YamlSection* section) {
   device.memory_bandwidth = section->Optional("memory_bandwidth", ParseDataRate);
   device.device_link = section->Optional("device_link", ParseDataRate);
   device.power_w = section->Optional("power", ParseWatts);
-  if (section->Has("multiprocessors")) {
-    device.multiprocessors = section->Integer("multiprocessors", 1, kMostMultiprocessors);
-  }
+  device.multiprocessors = section->OptionalInteger("multiprocessors", 1, kMostMultiprocessors);
   device.last_cache = section->Optional("last_cache", ParseDataSize);
   device.process_nm = section->Optional("process", ParseNanometres);
   section->Finish();
@@ -85,7 +83,7 @@ LinkFacts TakeLink(YamlSection* parent, const std::string& key,
         if (fact != &LinkFacts::loss) {
           const char* flag = fact == &LinkFacts::others ? "link-others" : name;
           const NumberRange& range = FindPlanField(flag)->range;
-          if (section->Has(name)) link.*fact = section->Number(name, range.least, range.most);
+          link.*fact = section->OptionalNumber(name, range.least, range.most);
           return;
         }
       }
@@ -130,17 +128,8 @@ ParameterEstimate TakeEstimate(YamlSection* section) {
     p.runs = section->Integer("runs", 0, kMostRuns);
     p.runs_nearer = section->Integer("runs_nearer", 0, p.runs);
   }
-  const std::string decided = section->Text("decided_by");
-  bool known = false;
-  for (int i = 0; i < kDecidedByCount; ++i) {
-    if (decided != kDecidedByNames[i]) continue;
-    p.decided_by = static_cast<DecidedBy>(i);
-    known = true;
-  }
-  if (!known) {
-    throw InputError(section->PlaceOf("decided_by"), decided, "is unknown",
-                     "data, both, prior, stated");
-  }
+  p.decided_by =
+      static_cast<DecidedBy>(section->Choice("decided_by", kDecidedByNames, "is unknown"));
   section->Finish();
   return p;
 }
@@ -224,9 +213,8 @@ Calibration TakeCalibration(YamlSection* section) {
       own.Finish();
     }
   }
-  if (section->Has("repeat_log_sd"))
-    c.repeat_log_sd = section->Number("repeat_log_sd", 0, kMostLogSd);
-  if (section->Has("sync_jitter")) c.sync_jitter = section->Number("sync_jitter", 0, 1);
+  c.repeat_log_sd = section->OptionalNumber("repeat_log_sd", 0, kMostLogSd);
+  c.sync_jitter = section->OptionalNumber("sync_jitter", 0, 1);
   for (YamlSection& source : section->Sections("sources")) {
     c.sources.push_back({source.Text("file"), source.Integer("runs", 0, kMost)});
     source.Finish();
@@ -253,7 +241,7 @@ Calibration TakeCalibration(YamlSection* section) {
       for (auto& [scope, batch] : batches->NamedSections()) {
         const int low = batch.Integer("min", 1, kMost);
         const int high = batch.Integer("max", low, kMost);
-        const int workers = batch.Has("max_workers") ? batch.Integer("max_workers", 1, kMost) : 0;
+        const int workers = batch.OptionalInteger("max_workers", 1, kMost).value_or(0);
         c.range.local_batch[scope] = {low, high, workers};
         batch.Finish();
       }
@@ -463,9 +451,8 @@ Cluster TakeCluster(YamlSection file) {
   }
   cluster.nodes = file.Integer("nodes", 1, kMostNodes);
   cluster.devices_per_node = file.Integer("devices_per_node", 1, kMostDevicesPerNode);
-  if (file.Has("nics_per_node")) {
-    cluster.nics_per_node = file.Integer("nics_per_node", 1, kMostDevicesPerNode);
-  }
+  cluster.nics_per_node =
+      file.OptionalInteger("nics_per_node", 1, kMostDevicesPerNode).value_or(cluster.nics_per_node);
   cluster.link = TakeLink(&file, "link");
   cluster.device_link = TakeLink(&file, "device_link", kOfDevices);
   if (cluster.device_link.loss.value_or(0) > 0) {
@@ -503,9 +490,7 @@ Cluster TakeCluster(YamlSection file) {
   }
   if (std::optional<YamlSection> prices = file.OptionalSection("prices")) {
     cluster.node_price_per_hour = prices->Number("node_per_hour", 0, kHighestPrice);
-    if (prices->Has("server_per_hour")) {
-      cluster.server_price_per_hour = prices->Number("server_per_hour", 0, kHighestPrice);
-    }
+    cluster.server_price_per_hour = prices->OptionalNumber("server_per_hour", 0, kHighestPrice);
     prices->Finish();
   }
   if (std::optional<YamlSection> power = file.OptionalSection("power")) {

@@ -20,11 +20,6 @@ constexpr int kNetworkFormat = 1;
 constexpr const char* kNetworkFormatKey = "stepcast_network";
 constexpr int kMostPlanned = 10'000'000;
 
-std::optional<double> OptionalNumber(YamlSection* section, const std::string& key, double most) {
-  if (!section->Has(key)) return std::nullopt;
-  return section->Number(key, 0, most);
-}
-
 TcpFacts TakeTcp(YamlSection* section) {
   const auto count = [&](const char* key, double most) {
     return section->LongInteger(key, 0, static_cast<long long>(most));
@@ -46,13 +41,8 @@ TcpFacts TakeTcp(YamlSection* section) {
 
 NetworkRow TakeRow(YamlSection* section, const std::map<std::string, int>& hosts) {
   NetworkRow row;
-  const std::string kind = section->Text("kind");
-  const std::optional<int> found = FindName(kind, kNetworkKindNames);
-  if (!found) {
-    throw InputError(section->PlaceOf("kind"), kind, "is not one of them",
-                     JoinNames(kNetworkKindNames));
-  }
-  row.kind = static_cast<NetworkKind>(*found);
+  row.kind =
+      static_cast<NetworkKind>(section->Choice("kind", kNetworkKindNames, "is not one of them"));
   for (const auto& [key, end] : {std::pair("from", &row.from), std::pair("to", &row.to)}) {
     const std::string name = section->Text(key);
     const auto host = hosts.find(name);
@@ -70,7 +60,7 @@ NetworkRow TakeRow(YamlSection* section, const std::map<std::string, int>& hosts
   if (row.problem.empty()) {
     if (row.kind == NetworkKind::kLatency) {
       row.rtt_median_s = section->Number("rtt_median_s", kLeastTime, kLongestRoundTrip);
-      row.rtt_p10_s = OptionalNumber(section, "rtt_p10_s", kLongestRoundTrip);
+      row.rtt_p10_s = section->OptionalNumber("rtt_p10_s", 0, kLongestRoundTrip);
     } else {
       row.bytes_per_s = section->Number("bytes_per_s", kLeastRate, kMostPayload);
     }

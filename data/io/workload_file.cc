@@ -25,22 +25,12 @@ constexpr const char* kInputNames[] = {"alike", "varying"};
 // By Layer::causal.
 constexpr const char* kCausalNames[] = {"no", "yes"};
 
-LayerKind TakeKind(YamlSection* section) {
-  const std::string text = section->Text("kind");
-  if (const auto found = FindName(text, kLayerKindNames)) return static_cast<LayerKind>(*found);
-  throw InputError(section->PlaceOf("kind"), text, "is not a kind of layer",
-                   JoinNames(kLayerKindNames));
-}
-
-double OptionalNumber(YamlSection* section, const std::string& key, double high) {
-  return section->Has(key) ? section->Number(key, 0, high) : 0;
-}
-
 // `tensors` counts those of all layers: an alias repeats a list in a few bytes.
 Layer TakeLayer(YamlSection* section, std::size_t index, std::size_t* tensors) {
   Layer layer;
   layer.name = section->OptionalText("name").value_or("layer" + std::to_string(index + 1));
-  layer.kind = TakeKind(section);
+  layer.kind =
+      static_cast<LayerKind>(section->Choice("kind", kLayerKindNames, "is not a kind of layer"));
   const std::vector<std::string> lengths = section->Texts("tensors");
   *tensors += lengths.size();
   if (*tensors > kMostTensors) {
@@ -54,8 +44,11 @@ Layer TakeLayer(YamlSection* section, std::size_t index, std::size_t* tensors) {
   if (section->Has("statistics")) {
     layer.statistics = section->LongInteger("statistics", 0, kMostParameters);
   }
-  layer.forward_flop = Flop(OptionalNumber(section, "forward_flop", kMostFlop));
-  layer.activation_bytes = Bytes(OptionalNumber(section, "activation_bytes", kMostActivationBytes));
+  const auto number = [&](const char* key, double most) {
+    return section->OptionalNumber(key, 0, most).value_or(0);
+  };
+  layer.forward_flop = Flop(number("forward_flop", kMostFlop));
+  layer.activation_bytes = Bytes(number("activation_bytes", kMostActivationBytes));
   if (const std::optional<std::string> operation = section->OptionalText("operation")) {
     layer.operation = ParseOperation(*operation, section->PlaceOf("operation"));
     if (std::holds_alternative<UpdateOp>(layer.operation) ||
@@ -64,16 +57,10 @@ Layer TakeLayer(YamlSection* section, std::size_t index, std::size_t* tensors) {
                        "what the layer computes");
     }
   }
-  if (const std::optional<std::string> causal = section->OptionalText("causal")) {
-    const std::optional<int> found = FindName(*causal, kCausalNames);
-    if (!found) {
-      throw InputError(section->PlaceOf("causal"), *causal, "is neither", JoinNames(kCausalNames));
-    }
-    layer.causal = *found == 1;
-    if (layer.causal && layer.kind != LayerKind::kAttention) {
-      throw InputError(section->PlaceOf("causal"), *causal, "is of attention alone",
-                       "no, or a layer of kind attention");
-    }
+  layer.causal = section->OptionalChoice("causal", kCausalNames, "is neither") == 1;
+  if (layer.causal && layer.kind != LayerKind::kAttention) {
+    throw InputError(section->PlaceOf("causal"), kCausalNames[1], "is of attention alone",
+                     "no, or a layer of kind attention");
   }
   section->Finish();
   return layer;
@@ -110,13 +97,8 @@ Workload TakeWorkload(YamlSection file) {
     }
     w.communication_only = true;
   }
-  if (const std::optional<std::string> inputs = file.OptionalText("inputs")) {
-    const std::optional<int> found = FindName(*inputs, kInputNames);
-    if (!found) {
-      throw InputError(file.PlaceOf("inputs"), *inputs, "is no kind of inputs",
-                       JoinNames(kInputNames));
-    }
-    w.inputs_vary = *found == 1;
+  if (const auto inputs = file.OptionalChoice("inputs", kInputNames, "is no kind of inputs")) {
+    w.inputs_vary = *inputs == 1;
   }
   for (const TrainingFact& fact : TrainingFacts()) {
     const std::optional<std::string> word = file.OptionalText(fact.key);

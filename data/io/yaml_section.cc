@@ -286,6 +286,21 @@ double YamlSection::Number(const std::string& key, double low, double high) {
   return ParseNumber(Text(key), PlaceOf(key), low, high);
 }
 
+std::optional<int> YamlSection::OptionalChoice(const std::string& key,
+                                               std::span<const char* const> names,
+                                               const char* problem) {
+  const std::optional<std::string> text = OptionalText(key);
+  if (!text) return std::nullopt;
+  if (const std::optional<int> found = FindName(*text, names)) return found;
+  throw InputError(PlaceOf(key), *text, problem, JoinNames(names));
+}
+
+int YamlSection::Choice(const std::string& key, std::span<const char* const> names,
+                        const char* problem) {
+  Text(key);  // which has to be there
+  return *OptionalChoice(key, names, problem);
+}
+
 std::optional<YamlSection> YamlSection::OptionalSection(const std::string& key) {
   const YamlNode* node = Take(key);
   if (node == nullptr) return std::nullopt;

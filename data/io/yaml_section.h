@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -48,6 +49,18 @@ class [[gnu::visibility("hidden")]] YamlSection {
   int Integer(const std::string& key, int low, int high);
   long long LongInteger(const std::string& key, long long low, long long high);
   double Number(const std::string& key, double low, double high);
+  // The position of the value among `names`.
+  int Choice(const std::string& key, std::span<const char* const> names, const char* problem);
+
+  // The same, empty when the key is absent.
+  std::optional<int> OptionalInteger(const std::string& key, int low, int high) {
+    return Has(key) ? std::optional(Integer(key, low, high)) : std::nullopt;
+  }
+  std::optional<double> OptionalNumber(const std::string& key, double low, double high) {
+    return Has(key) ? std::optional(Number(key, low, high)) : std::nullopt;
+  }
+  std::optional<int> OptionalChoice(const std::string& key, std::span<const char* const> names,
+                                    const char* problem);
 
   // The value under `key` read by one of the parsers of data/values; empty when it is absent.
   template <class Parser>

@@ -23,7 +23,6 @@ struct Plan;
 // removed less than one quarter.
 // kStated: somebody fixed the value.
 enum class DecidedBy { kData, kBoth, kPrior, kStated };
-inline constexpr int kDecidedByCount = 4;
 inline constexpr const char* kDecidedByNames[] = {"data", "both", "prior", "stated"};
 
 // Who decided a value that nobody stated.
