@@ -20,10 +20,6 @@ constexpr double kSecondsPerUs = 1e-6;
 
 using Words = std::vector<std::string_view>;
 
-bool Contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 bool HasWord(const Words& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }

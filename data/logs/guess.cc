@@ -76,9 +76,8 @@ std::string HeadOf(const std::string& path) {
 std::optional<FileGuess> GuessFile(const std::string& path) {
   const std::string head = HeadOf(path);
   for (const Known& known : kKnown) {
-    const bool has =
-        known.at_start ? head.starts_with(known.mark) : head.find(known.mark) != std::string::npos;
-    if (!has || head.find(known.beside) == std::string::npos) continue;
+    const bool has = known.at_start ? head.starts_with(known.mark) : Contains(head, known.mark);
+    if (!has || !Contains(head, known.beside)) continue;
     std::string why = known.at_start ? "its first bytes" : fmt::format("\"{}\"", known.mark);
     if (!known.beside.empty()) why += fmt::format(" and \"{}\"", known.beside);
     return FileGuess{known.what, why, known.command};

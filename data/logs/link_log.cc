@@ -205,15 +205,15 @@ class Ping {
 
   void Take(const LogLine& line) {
     const std::string_view text = Trim(line.text);
-    if (text.find("packets transmitted") != std::string_view::npos) {
+    if (Contains(text, "packets transmitted")) {
       TakeCounts(line);
     } else if ((text.starts_with("rtt ") || text.starts_with("round-trip ")) &&
-               text.find("min/avg/max") != std::string_view::npos) {
+               Contains(text, "min/avg/max")) {
       TakeTimes(line);
-    } else if (text.find(" bytes from ") != std::string_view::npos) {
+    } else if (Contains(text, " bytes from ")) {
       TakeReply(line);
     } else if (!text.starts_with("PING ") && !text.ends_with(" ping statistics ---") &&
-               text.find("icmp_seq") == std::string_view::npos) {
+               !Contains(text, "icmp_seq")) {
       log_.unknown.Add(line);
     }
   }
@@ -322,7 +322,7 @@ class Ping {
     std::size_t end = 0;
     std::optional<double> time;
     if (at != std::string_view::npos) time = NumberFrom(line.text, at + kTime.size(), &end);
-    const bool duplicate = line.text.find("(DUP!)") != std::string_view::npos;
+    const bool duplicate = Contains(line.text, "(DUP!)");
     if (!time || *time < 0 || duplicate || !Trim(line.text.substr(end)).starts_with("ms")) {
       log_.unknown.Add(line);
       return;
@@ -449,8 +449,7 @@ class Ss {
     const bool is_header =
         words.front() == "State" || words.front() == "Netid" || words.front() == "Recv-Q";
     // What a connection that has sent nothing tells.
-    const bool is_idle = line.text.find(" rto:") != std::string_view::npos ||
-                         line.text.find("cwnd:") != std::string_view::npos;
+    const bool is_idle = Contains(line.text, " rto:") || Contains(line.text, "cwnd:");
     if (!is_header && !is_socket && !is_idle) log_.unknown.Add(line);
   }
 
@@ -558,7 +557,7 @@ class Ss {
     // The name of the congestion control is the first word that is none of the options.
     const std::set<std::string_view> options = {"ts", "sack", "ecn", "ecnseen", "fastopen"};
     const auto control = std::find_if(words.begin(), words.end(), [&](std::string_view word) {
-      return options.count(word) == 0 && word.find(':') == std::string_view::npos && word != "<->";
+      return options.count(word) == 0 && !Contains(word, ":") && word != "<->";
     });
     if (control != words.end() && controls_.size() < kMostLogSeries) {
       controls_.emplace(std::string(*control), from("congestion control"));

@@ -1,7 +1,6 @@
 #include "data/logs/log_lines.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -21,7 +20,6 @@ namespace {
 constexpr char kEscape = '\x1b';
 constexpr char kDelete = '\x7f';
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 bool IsControl(char c) { return static_cast<unsigned char>(c) < ' ' || c == kDelete; }
 
@@ -38,12 +36,6 @@ void Undress(std::string* text) {
     }
   }
   text->resize(out);
-}
-
-// Digits that end before `at`: where they begin.
-std::size_t DigitsBefore(std::string_view text, std::size_t at) {
-  while (at > 0 && IsDigit(text[at - 1])) --at;
-  return at;
 }
 
 // What sets thousands apart: ASCII's, a quotation mark, and blanks that break no line.
@@ -199,6 +191,11 @@ std::string TakeRank(std::string_view* text) {
   return ranks;
 }
 
+std::size_t DigitsBefore(std::string_view text, std::size_t at) {
+  while (at > 0 && IsDigit(text[at - 1])) --at;
+  return at;
+}
+
 std::vector<std::string_view> WordsOf(std::string_view text) {
   std::vector<std::string_view> words;
   std::size_t at = 0;
@@ -280,8 +277,7 @@ std::optional<double> PrintedNumberUpTo(std::string_view text, std::size_t at, b
   if (begin != nullptr) *begin = from;
   const std::string_view number = text.substr(from, at - from);
   // A word that ends in digits is no number.
-  if (from > 0 && (std::isalpha(static_cast<unsigned char>(text[from - 1])) != 0 ||
-                   text[from - 1] == '_' || text[from - 1] == '-')) {
+  if (from > 0 && (IsLetter(text[from - 1]) || text[from - 1] == '_' || text[from - 1] == '-')) {
     return std::nullopt;
   }
   if (grouped) return GroupedNumber(number, decimals);

@@ -69,6 +69,15 @@ struct UnknownLines {
 // are empty where there is none.
 std::string TakeRank(std::string_view* text);
 
+// '0' to '9'.
+constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+// 'a' to 'z', or a capital.
+constexpr bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+// Where the digits begin that end before `at`; `at` where there are none.
+std::size_t DigitsBefore(std::string_view text, std::size_t at);
+inline bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 // The words between blanks.
 std::vector<std::string_view> WordsOf(std::string_view text);
 // The number that is the whole of `word`; none where it is not finite.

@@ -165,7 +165,7 @@ bool HasWordOf(std::string_view text, std::span<const std::string_view> words) {
   std::string word;
   const auto known = [&] { return std::find(words.begin(), words.end(), word) != words.end(); };
   for (const char c : text) {
-    if (std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_') {
+    if (IsLetter(c) || c == '_') {
       word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     } else {
       if (known()) return true;
@@ -173,10 +173,6 @@ bool HasWordOf(std::string_view text, std::span<const std::string_view> words) {
     }
   }
   return known();
-}
-
-bool Has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 // ---- Numbers that count.
@@ -196,10 +192,17 @@ std::optional<double> CountFrom(std::string_view text, std::size_t at) {
   const auto plain = NumberFrom(text, at, &end);
   if (!plain || end == text.size()) return plain;
   end = std::min(text.find_first_not_of("0123456789,'_", end), text.size());
-  while (std::isdigit(static_cast<unsigned char>(text[end - 1])) == 0) --end;
+  while (!IsDigit(text[end - 1])) --end;
   std::size_t begin = 0;
   const auto apart = PrintedNumberUpTo(text, end, false, Decimals::kNone, &begin);
   return apart && begin == text.find_first_not_of(" \t", at) ? apart : plain;
+}
+
+// The same as a number of steps; none where it is negative or more than kMostCounted.
+std::optional<std::int64_t> StepsFrom(std::string_view text, std::size_t at) {
+  const auto count = CountFrom(text, at);
+  if (!count || *count < 0 || *count > static_cast<double>(kMostCounted)) return std::nullopt;
+  return static_cast<std::int64_t>(*count);
 }
 
 // The last "450/1000" or "450/ 1000" of a text.
@@ -211,8 +214,7 @@ std::optional<Fraction> LastFraction(std::string_view text) {
     std::size_t begin = slash;
     auto part = PrintedNumberUpTo(text, slash, false, Decimals::kNone, &begin);
     if (!part || *part > *whole) {
-      begin = slash;
-      while (begin > 0 && std::isdigit(static_cast<unsigned char>(text[begin - 1])) != 0) --begin;
+      begin = DigitsBefore(text, slash);
       part = NumberOf(text.substr(begin, slash - begin));
     }
     if (!part || *whole < *part) continue;
@@ -225,9 +227,7 @@ std::optional<std::int64_t> CounterOf(const Form& form, std::string_view text) {
   if (form.counter.empty()) return std::nullopt;
   const std::size_t at = text.find(form.counter);
   if (at == std::string_view::npos) return std::nullopt;
-  const auto number = CountFrom(text, at + form.counter.size());
-  if (!number || *number < 0 || *number > static_cast<double>(kMostCounted)) return std::nullopt;
-  return static_cast<std::int64_t>(*number);
+  return StepsFrom(text, at + form.counter.size());
 }
 
 // The count of steps in a line of a pattern, which has found `found` there: the number behind a
@@ -235,9 +235,7 @@ std::optional<std::int64_t> CounterOf(const Form& form, std::string_view text) {
 std::optional<std::int64_t> CountBeside(std::string_view text, std::string_view found) {
   constexpr std::string_view kWords[] = {"global_step", "step",       "steps", "iter",
                                          "iteration",   "iterations", "batch"};
-  const auto of_word = [](char c) {
-    return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
-  };
+  const auto of_word = [](char c) { return IsLetter(c) || c == '_'; };
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -249,10 +247,7 @@ std::optional<std::int64_t> CountBeside(std::string_view text, std::string_view 
       const std::size_t end = std::min(lower.find_first_not_of(kDigits, begin), lower.size());
       const bool is_part = end < lower.size() && (of_word(lower[end]) || lower[end] == '.');
       if (end == begin || is_part || text.substr(begin, end - begin) == found) continue;
-      const auto count = CountFrom(text, begin);
-      if (count && *count <= static_cast<double>(kMostCounted)) {
-        return static_cast<std::int64_t>(*count);
-      }
+      if (const auto count = StepsFrom(text, begin)) return count;
     }
   }
   const auto fraction = LastFraction(text);
@@ -264,9 +259,7 @@ std::int64_t MicroStepsOf(std::string_view text, std::int64_t steps) {
   constexpr std::string_view kMicroStep = "micro_step=";
   const std::size_t at = text.find(kMicroStep);
   if (at == std::string_view::npos || steps <= 0) return 0;
-  const auto count = CountFrom(text, at + kMicroStep.size());
-  if (!count || *count < 1 || *count > static_cast<double>(kMostCounted)) return 0;
-  const auto micro_steps = static_cast<std::int64_t>(*count);
+  const std::int64_t micro_steps = StepsFrom(text, at + kMicroStep.size()).value_or(0);
   return micro_steps % steps == 0 ? micro_steps / steps : 0;
 }
 
@@ -280,7 +273,7 @@ std::optional<double> ElapsedOf(std::string_view before) {
   bool has_digits = false;
   bool has_parts = false;
   for (const char c : before.substr(open + 1)) {
-    if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
+    if (IsDigit(c)) {
       part = 10 * part + (c - '0');
       if (part > kLongest) return std::nullopt;
       has_digits = true;
@@ -304,9 +297,7 @@ std::optional<double> ElapsedOf(std::string_view before) {
 // nobody knows.
 std::optional<double> OfUnit(std::string_view text, std::size_t mark, std::size_t length,
                              std::optional<double> before) {
-  const auto is_word = [&](std::size_t at) {
-    return at < text.size() && std::isalpha(static_cast<unsigned char>(text[at])) != 0;
-  };
+  const auto is_word = [&](std::size_t at) { return at < text.size() && IsLetter(text[at]); };
   std::size_t at = mark + length;
   for (const std::string_view rest : {"econd", "ec"}) {
     if (text.substr(at).starts_with(rest)) {
@@ -327,8 +318,7 @@ std::optional<double> OfUnit(std::string_view text, std::size_t mark, std::size_
   const std::optional<double> behind = PrintedNumberFrom(text, at, &end);
   if (signs) return behind;
   const bool is_of_another = is_word(end) || text.substr(end).starts_with('%');
-  const bool is_written_to_it =
-      before && mark > 0 && std::isdigit(static_cast<unsigned char>(text[mark - 1])) != 0;
+  const bool is_written_to_it = before && mark > 0 && IsDigit(text[mark - 1]);
   if (is_of_another || is_written_to_it) return before;
   return before ? std::nullopt : behind;
 }
@@ -355,7 +345,7 @@ std::optional<Found> FindIn(const Form& form, std::string_view text) {
       value = PrintedNumberUpTo(text, mark, form.side != Side::kBefore);
       if (form.side == Side::kBeside) value = OfUnit(text, mark, form.mark.size(), value);
     }
-    if (value && Has(text.substr(0, mark), form.also)) return Found{*value, mark};
+    if (value && Contains(text.substr(0, mark), form.also)) return Found{*value, mark};
     mark = text.find(form.mark, mark + 1);
   }
   return std::nullopt;
@@ -383,19 +373,13 @@ BarText BarTextOf(std::string_view before) {
   }
   std::string_view title = before.substr(0, std::min(end, before.find('[')));
   if (const std::size_t percent = title.find('%'); percent != std::string_view::npos) {
-    title = title.substr(0, percent);
-    while (!title.empty() && std::isdigit(static_cast<unsigned char>(title.back())) != 0) {
-      title.remove_suffix(1);
-    }
+    title = title.substr(0, DigitsBefore(title, percent));
   }
   text.title = Trim(title);
   return text;
 }
 
-bool HasLetter(std::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; });
-}
+bool HasLetter(std::string_view text) { return std::any_of(text.begin(), text.end(), IsLetter); }
 
 // As it is shown.
 std::string Shown(std::string_view title) {
@@ -410,7 +394,7 @@ bool IsKerasHeader(std::string_view text) {
   constexpr std::string_view kEpoch = "Epoch ";
   const auto fraction = LastFraction(line);
   return line.starts_with(kEpoch) && fraction && fraction->begin == kEpoch.size() &&
-         std::isdigit(static_cast<unsigned char>(line.back())) != 0 && !Has(line, "[");
+         IsDigit(line.back()) && !Contains(line, "[");
 }
 
 }  // namespace
@@ -792,7 +776,7 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
   }
   const auto has_one_of = [&](std::span<const std::string_view> parts) {
     return std::any_of(parts.begin(), parts.end(),
-                       [&](std::string_view part) { return Has(text, part); });
+                       [&](std::string_view part) { return Contains(text, part); });
   };
   const auto validates = [&] {
     const auto rank = ranks_.find(number.rank);
@@ -839,7 +823,7 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
         if (!rank.fits) return AddValidation(&rank);
         number.last_of_epoch = number.counter && *number.counter == number.whole;
         if (number.last_of_epoch) rank.fits = false;
-        number.with_others = Has(text, " val_");
+        number.with_others = Contains(text, " val_");
       }
     }
     number.time_s = form.unit.is_rate ? 1 / found->value : found->value * form.unit.seconds;
