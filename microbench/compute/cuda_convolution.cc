@@ -1,6 +1,7 @@
 // Convolutions and pooling by cuDNN.
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "microbench/compute/cuda_cudnn.h"
@@ -206,84 +207,61 @@ class ConvolutionLayer : public CudaLayer {
     Check(cudnnSetConvolutionMathType(convolution.get(), math), "cuDNN convolution");
   }
 
-  void ChooseForward(const CudaSet& set, std::size_t limit) {
+  // The algorithm for a pass, by cuDNN's functions for it: `most` tells of how many results there
+  // may be, `expect` asks the heuristics, `search` measures. Of `from`, `with` and `to` each is a
+  // descriptor and an address.
+  template <class Result, class Expect, class Search, class From, class With, class To>
+  auto Choose(cudnnStatus_t (*most)(cudnnHandle_t, int*), const Expect& expect,
+              const Search& search, std::size_t algorithms,
+              const ConvolutionDescriptor& convolution, const From& from, const With& with,
+              const To& to, std::size_t limit, const char* what) {
     cudnnHandle_t cudnn = device().cudnn();
     int count = 0;
-    Check(cudnnGetConvolutionForwardAlgorithmMaxCount(cudnn, &count), "convolution algorithms");
-    std::vector<cudnnConvolutionFwdAlgoPerf_t> results(static_cast<std::size_t>(count));
-    Check(
-        cudnnGetConvolutionForwardAlgorithm_v7(cudnn, x_desc_.get(), w_desc_.get(), forward_.get(),
-                                               y_desc_.get(), count, &count, results.data()),
-        "convolution algorithms");
+    Check(most(cudnn, &count), "convolution algorithms");
+    std::vector<Result> results(static_cast<std::size_t>(count));
+    Check(expect(cudnn, from.first, with.first, convolution.get(), to.first, count, &count,
+                 results.data()),
+          "convolution algorithms");
     results.resize(static_cast<std::size_t>(count));
     if (device().options().search) {
       const DeviceBuffer scratch(SearchBytes(results, limit));
-      results.resize(CUDNN_CONVOLUTION_FWD_ALGO_COUNT * kMathTypes);
-      Check(cudnnFindConvolutionForwardAlgorithmEx(
-                cudnn, x_desc_.get(), set.at(framed_x_), w_desc_.get(), set.at(w_), forward_.get(),
-                y_desc_.get(), set.at(y_), static_cast<int>(results.size()), &count, results.data(),
-                scratch.data(), scratch.bytes()),
+      results.resize(algorithms * kMathTypes);
+      Check(search(cudnn, from.first, from.second, with.first, with.second, convolution.get(),
+                   to.first, to.second, static_cast<int>(results.size()), &count, results.data(),
+                   scratch.data(), scratch.bytes()),
             "search for a convolution algorithm");
       results.resize(static_cast<std::size_t>(count));
     }
-    const auto choice = FirstThatFits(results, precision(), limit, "convolution");
-    forward_algorithm_ = choice.algo;
-    TakeMath(forward_, choice.mathType);
+    const Result choice = FirstThatFits(results, precision(), limit, what);
+    TakeMath(convolution, choice.mathType);
     NeedWorkspace(choice.memory);
+    return choice.algo;
+  }
+
+  void ChooseForward(const CudaSet& set, std::size_t limit) {
+    forward_algorithm_ = Choose<cudnnConvolutionFwdAlgoPerf_t>(
+        cudnnGetConvolutionForwardAlgorithmMaxCount, cudnnGetConvolutionForwardAlgorithm_v7,
+        cudnnFindConvolutionForwardAlgorithmEx, CUDNN_CONVOLUTION_FWD_ALGO_COUNT, forward_,
+        std::pair(x_desc_.get(), set.at(framed_x_)), std::pair(w_desc_.get(), set.at(w_)),
+        std::pair(y_desc_.get(), set.at(y_)), limit, "convolution");
   }
 
   void ChooseFilter(const CudaSet& set, std::size_t limit) {
-    cudnnHandle_t cudnn = device().cudnn();
-    int count = 0;
-    Check(cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(cudnn, &count),
-          "convolution algorithms");
-    std::vector<cudnnConvolutionBwdFilterAlgoPerf_t> results(static_cast<std::size_t>(count));
-    Check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(cudnn, x_desc_.get(), y_desc_.get(),
-                                                        filter_.get(), w_desc_.get(), count, &count,
-                                                        results.data()),
-          "convolution algorithms");
-    results.resize(static_cast<std::size_t>(count));
-    if (device().options().search) {
-      const DeviceBuffer scratch(SearchBytes(results, limit));
-      results.resize(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT * kMathTypes);
-      Check(cudnnFindConvolutionBackwardFilterAlgorithmEx(
-                cudnn, x_desc_.get(), set.at(framed_x_), y_desc_.get(), set.at(dy_), filter_.get(),
-                w_desc_.get(), set.at(dw_), static_cast<int>(results.size()), &count,
-                results.data(), scratch.data(), scratch.bytes()),
-            "search for a convolution algorithm");
-      results.resize(static_cast<std::size_t>(count));
-    }
-    const auto choice = FirstThatFits(results, precision(), limit, "filter gradient");
-    filter_algorithm_ = choice.algo;
-    TakeMath(filter_, choice.mathType);
-    NeedWorkspace(choice.memory);
+    filter_algorithm_ = Choose<cudnnConvolutionBwdFilterAlgoPerf_t>(
+        cudnnGetConvolutionBackwardFilterAlgorithmMaxCount,
+        cudnnGetConvolutionBackwardFilterAlgorithm_v7,
+        cudnnFindConvolutionBackwardFilterAlgorithmEx, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT,
+        filter_, std::pair(x_desc_.get(), set.at(framed_x_)), std::pair(y_desc_.get(), set.at(dy_)),
+        std::pair(w_desc_.get(), set.at(dw_)), limit, "filter gradient");
   }
 
   void ChooseData(const CudaSet& set, std::size_t limit) {
-    cudnnHandle_t cudnn = device().cudnn();
-    int count = 0;
-    Check(cudnnGetConvolutionBackwardDataAlgorithmMaxCount(cudnn, &count),
-          "convolution algorithms");
-    std::vector<cudnnConvolutionBwdDataAlgoPerf_t> results(static_cast<std::size_t>(count));
-    Check(cudnnGetConvolutionBackwardDataAlgorithm_v7(cudnn, w_desc_.get(), y_desc_.get(),
-                                                      data_.get(), x_desc_.get(), count, &count,
-                                                      results.data()),
-          "convolution algorithms");
-    results.resize(static_cast<std::size_t>(count));
-    if (device().options().search) {
-      const DeviceBuffer scratch(SearchBytes(results, limit));
-      results.resize(CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT * kMathTypes);
-      Check(cudnnFindConvolutionBackwardDataAlgorithmEx(
-                cudnn, w_desc_.get(), set.at(w_), y_desc_.get(), set.at(dy_), data_.get(),
-                x_desc_.get(), set.at(framed_dx_), static_cast<int>(results.size()), &count,
-                results.data(), scratch.data(), scratch.bytes()),
-            "search for a convolution algorithm");
-      results.resize(static_cast<std::size_t>(count));
-    }
-    const auto choice = FirstThatFits(results, precision(), limit, "data gradient");
-    data_algorithm_ = choice.algo;
-    TakeMath(data_, choice.mathType);
-    NeedWorkspace(choice.memory);
+    data_algorithm_ = Choose<cudnnConvolutionBwdDataAlgoPerf_t>(
+        cudnnGetConvolutionBackwardDataAlgorithmMaxCount,
+        cudnnGetConvolutionBackwardDataAlgorithm_v7, cudnnFindConvolutionBackwardDataAlgorithmEx,
+        CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT, data_, std::pair(w_desc_.get(), set.at(w_)),
+        std::pair(y_desc_.get(), set.at(dy_)), std::pair(x_desc_.get(), set.at(framed_dx_)), limit,
+        "data gradient");
   }
 
   // A search tries each algorithm with and without tensor units.

@@ -96,27 +96,13 @@ TensorId OneDnnPlan::View(TensorId tensor, const dnnl::memory::desc& desc) {
   return tensors_.size() - 1;
 }
 
-void OneDnnPlan::Append(Steps* steps, dnnl::primitive primitive,
-                        std::unordered_map<int, TensorId> arguments) {
-  steps->steps.push_back({std::move(primitive), std::move(arguments), {}, {}});
-}
-
-void OneDnnPlan::Loop(TrainingPass pass, const std::vector<TensorId>& tensors,
-                      std::function<void(const TensorAddresses&)> loop) {
+void OneDnnPlan::Append(Steps* steps, const std::vector<TensorId>& tensors,
+                        std::function<void(const TensorAddresses&)> loop) {
   std::unordered_map<int, TensorId> arguments;
   for (const TensorId tensor : tensors) {
     arguments.emplace(static_cast<int>(arguments.size()), tensor);
   }
-  StepsOf(pass)->steps.push_back({{}, std::move(arguments), std::move(loop), {}});
-}
-
-void OneDnnPlan::PrimeLoop(const std::vector<TensorId>& tensors,
-                           std::function<void(const TensorAddresses&)> loop) {
-  std::unordered_map<int, TensorId> arguments;
-  for (const TensorId tensor : tensors) {
-    arguments.emplace(static_cast<int>(arguments.size()), tensor);
-  }
-  prime_.steps.push_back({{}, std::move(arguments), std::move(loop), {}});
+  steps->steps.push_back({{}, std::move(arguments), std::move(loop), {}});
 }
 
 TensorId OneDnnPlan::Reordered(TrainingPass pass, TensorId tensor, const dnnl::memory::desc& desc,

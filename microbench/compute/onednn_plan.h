@@ -69,15 +69,13 @@ class OneDnnPlan {
   template <class Primitive>
   void Call(TrainingPass pass, const typename Primitive::primitive_desc& desc,
             std::unordered_map<int, TensorId> arguments) {
-    const dnnl::memory::desc scratch = desc.scratchpad_desc();
-    if (scratch.get_size() > 0) {
-      arguments.emplace(DNNL_ARG_SCRATCHPAD, Tensor(scratch, TensorRole::kTemporary));
-    }
-    Append(StepsOf(pass), Primitive(desc), std::move(arguments));
+    Append<Primitive>(StepsOf(pass), desc, std::move(arguments));
   }
   // Appends a loop of our own; `tensors` are those that it touches.
   void Loop(TrainingPass pass, const std::vector<TensorId>& tensors,
-            std::function<void(const TensorAddresses&)> loop);
+            std::function<void(const TensorAddresses&)> loop) {
+    Append(StepsOf(pass), tensors, std::move(loop));
+  }
   // `tensor` in the format of `desc`: itself, or a new tensor that a reorder of the pass fills.
   TensorId Reordered(TrainingPass pass, TensorId tensor, const dnnl::memory::desc& desc,
                      TensorRole role = TensorRole::kTemporary);
@@ -87,14 +85,12 @@ class OneDnnPlan {
   template <class Primitive>
   void Prime(const typename Primitive::primitive_desc& desc,
              std::unordered_map<int, TensorId> arguments) {
-    const dnnl::memory::desc scratch = desc.scratchpad_desc();
-    if (scratch.get_size() > 0) {
-      arguments.emplace(DNNL_ARG_SCRATCHPAD, Tensor(scratch, TensorRole::kTemporary));
-    }
-    Append(&prime_, Primitive(desc), std::move(arguments));
+    Append<Primitive>(&prime_, desc, std::move(arguments));
   }
   void PrimeLoop(const std::vector<TensorId>& tensors,
-                 std::function<void(const TensorAddresses&)> loop);
+                 std::function<void(const TensorAddresses&)> loop) {
+    Append(&prime_, tensors, std::move(loop));
+  }
 
   // Adds what the library calls an implementation; each is named once.
   void Name(TrainingPass pass, const std::string& implementation);
@@ -143,8 +139,17 @@ class OneDnnPlan {
   };
 
   Steps* StepsOf(TrainingPass pass) { return &passes_[static_cast<std::size_t>(pass)]; }
-  static void Append(Steps* steps, dnnl::primitive primitive,
-                     std::unordered_map<int, TensorId> arguments);
+  template <class Primitive>
+  void Append(Steps* steps, const typename Primitive::primitive_desc& desc,
+              std::unordered_map<int, TensorId> arguments) {
+    const dnnl::memory::desc scratch = desc.scratchpad_desc();
+    if (scratch.get_size() > 0) {
+      arguments.emplace(DNNL_ARG_SCRATCHPAD, Tensor(scratch, TensorRole::kTemporary));
+    }
+    steps->steps.push_back({Primitive(desc), std::move(arguments), {}, {}});
+  }
+  static void Append(Steps* steps, const std::vector<TensorId>& tensors,
+                     std::function<void(const TensorAddresses&)> loop);
   Layout Measure() const;
   void Place();
   static void Fill(std::byte* to, const TensorPlace& tensor);
