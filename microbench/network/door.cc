@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "data/record/network_profile.h"
@@ -93,13 +94,14 @@ void Door::Refuse(const Socket& socket, const std::string& why) {
 void Door::Watch() {
   while (!closing_) {
     std::vector<pollfd> polled = {{listener_.fd(), POLLIN, 0}};
-    for (const Stranger& stranger : strangers_) polled.push_back({stranger.socket.fd(), POLLIN, 0});
+    for (const Stranger& stranger : strangers_)
+      polled.push_back({stranger.line.socket().fd(), POLLIN, 0});
     if (poll(polled.data(), polled.size(), kNoticeMs) < 0) continue;
     auto ready = polled.begin() + 1;
     for (auto it = strangers_.begin(); it != strangers_.end(); ++ready) {
       const bool done = ready->revents != 0 && Hear(&*it);
       const bool late = !done && Clock::now() > it->until;
-      if (late) Refuse(it->socket, "did not say who it is");
+      if (late) Refuse(it->line.socket(), "did not say who it is");
       it = done || late ? strangers_.erase(it) : std::next(it);
     }
     if (polled.front().revents == 0) continue;
@@ -116,22 +118,17 @@ void Door::LetIn(Socket socket) {
   if (!known) return Refuse(socket, "is none of the hosts");
   // The longest silent one makes room.
   if (strangers_.size() >= kMostStrangers) strangers_.pop_front();
-  strangers_.push_back({std::move(socket), "", Clock::now() + SecondsToClock(kToSayWhoS)});
+  strangers_.push_back({LineSocket(std::move(socket)), Clock::now() + SecondsToClock(kToSayWhoS)});
 }
 
 bool Door::Hear(Stranger* stranger) {
-  const Socket& socket = stranger->socket;
+  const Socket& socket = stranger->line.socket();
   Guest guest;
   std::string key;
   try {
-    char some[LineSocket::kLongestLine];
-    const std::size_t room = LineSocket::kLongestLine - stranger->read.size();
-    if (room == 0) throw NetworkError("sent a line without an end");
-    stranger->read.append(some, socket.ReadSome({some, room}));
-    const std::size_t end = stranger->read.find('\n');
-    if (end == std::string::npos) return false;
-    guest.hello = Message::Parse(std::string_view(stranger->read).substr(0, end));
-    stranger->read.erase(0, end + 1);
+    const std::optional<std::string> line = stranger->line.TryRead();
+    if (!line) return false;
+    guest.hello = Message::Parse(*line);
     const Message& hello = guest.hello;
     if (!SameToken(hello.Text("token"), token_)) throw NetworkError("showed another token");
     if (hello.Integer("stepcast", 0, 1 << 20) != kProtocol) {
@@ -152,7 +149,7 @@ bool Door::Hear(Stranger* stranger) {
     Refuse(socket, e.what());
     return true;
   }
-  guest.line = LineSocket(std::move(stranger->socket), std::move(stranger->read));
+  guest.line = std::move(stranger->line);
   {
     const std::lock_guard lock(mutex_);
     if (guests_.size() >= kMostGuests) return true;

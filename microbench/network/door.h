@@ -54,8 +54,7 @@ class Door {
 
  private:
   struct Stranger {
-    Socket socket;
-    std::string read;
+    LineSocket line;
     Clock::time_point until;
   };
   void Watch();

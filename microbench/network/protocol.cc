@@ -15,9 +15,7 @@ namespace stepcast::network {
 namespace {
 
 void RequirePlain(const std::string& text, const std::string& what) {
-  const bool control =
-      std::any_of(text.begin(), text.end(), [](char c) { return (c >= 0 && c < ' ') || c == 127; });
-  if (control || !IsUtf8(text)) throw NetworkError("sent a " + what + " that is no text");
+  if (HasControls(text) || !IsUtf8(text)) throw NetworkError("sent a " + what + " that is no text");
 }
 
 bool EachIsTheNameOfOne(const std::vector<NetworkHost>& hosts) {
@@ -98,7 +96,7 @@ Step ReadStep(const Message& message) {
 
 namespace {
 
-// Of "HOST: PROBLEM".
+// Whether a row's problem, "HOST: PROBLEM", is only that its other end has gone.
 bool TellsOfTheOtherEnd(const std::string& problem) {
   return problem.find(kClosed) != std::string::npos || problem.find(kBroke) != std::string::npos;
 }

@@ -58,6 +58,11 @@ void ForEachLocal(const Visit& visit) {
   }
 }
 
+void SendWithoutDelay(const Socket& socket) {
+  const int yes = 1;
+  setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}
+
 }  // namespace
 
 std::string Address::host() const {
@@ -181,17 +186,13 @@ Socket Socket::Connect(const Address& to, const Address* source, const Deadline&
     errno = error;
     if (error != 0) Fail("cannot reach " + to.text());
   }
-  const int yes = 1;
-  setsockopt(socket.fd_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  SendWithoutDelay(socket);
   return socket;
 }
 
 Socket Socket::Accept() const {
   Socket socket(accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (socket) {
-    const int yes = 1;
-    setsockopt(socket.fd_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  }
+  if (socket) SendWithoutDelay(socket);
   return socket;
 }
 

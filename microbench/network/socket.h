@@ -21,6 +21,9 @@ using Clock = std::chrono::steady_clock;
 inline Clock::duration SecondsToClock(double seconds) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
+inline double ClockToSeconds(Clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
 
 // Why a connection did not do what was asked of it: "10.0.0.2 did not answer in time".
 class NetworkError : public std::runtime_error {
@@ -46,7 +49,7 @@ struct Deadline {
   }
   bool stopped() const { return stop != nullptr && stop->load(); }
   bool over() const { return stopped() || Clock::now() >= until; }
-  double left_s() const { return std::chrono::duration<double>(until - Clock::now()).count(); }
+  double left_s() const { return ClockToSeconds(until - Clock::now()); }
 };
 
 // A numeric address with its port.
@@ -121,8 +124,7 @@ class LineSocket {
   static constexpr std::size_t kLongestLine = 4096;
 
   LineSocket() = default;
-  explicit LineSocket(Socket socket, std::string read = {})
-      : socket_(std::move(socket)), read_(std::move(read)) {}
+  explicit LineSocket(Socket socket) : socket_(std::move(socket)) {}
 
   const Socket& socket() const { return socket_; }
   Socket Release() { return std::move(socket_); }

@@ -22,15 +22,13 @@ constexpr double kRoundS = 0.05;
 constexpr double kMostAwayS = 0.2;
 constexpr char kDone[] = {'.'};
 
-double SecondsOf(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
-
 // How long a loop did not come round when it should have: other programs had the processors. What
 // moved meanwhile tells of them, and not of the network.
 class Presence {
  public:
   void Round() {
     const Clock::time_point now = Clock::now();
-    const double away = SecondsOf(now - last_);
+    const double away = ClockToSeconds(now - last_);
     if (away > 2 * kRoundS) away_s_ += away;
     last_ = now;
   }
@@ -65,7 +63,7 @@ RoundTrips Ping(const Socket& socket, double seconds, const Deadline& deadline) 
     socket.Send(message, deadline);
     socket.Read(message, deadline);
     const Clock::time_point now = Clock::now();
-    times.push_back(SecondsOf(now - start));
+    times.push_back(ClockToSeconds(now - start));
     start = now;
   }
   // The first waits for whatever is cold.
@@ -137,7 +135,7 @@ double Receive(const Socket& socket, Clock::time_point start, double seconds,
   } catch (const NetworkError&) {
     // The sender has closed.
   }
-  return bytes / SecondsOf(last.at - first.at);
+  return bytes / ClockToSeconds(last.at - first.at);
 }
 
 TcpFacts SendUntilDone(Socket* socket, const Deadline& deadline) {

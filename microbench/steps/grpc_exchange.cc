@@ -33,7 +33,7 @@ double Covered(std::vector<std::pair<Clock::time_point, Clock::time_point>> inte
   for (const auto& [from, to] : intervals) {
     const Clock::time_point begin = std::max(from, end);
     if (to <= begin) continue;
-    seconds += Between(begin, to);
+    seconds += network::ClockToSeconds(to - begin);
     end = to;
   }
   return seconds;

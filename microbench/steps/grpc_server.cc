@@ -192,7 +192,7 @@ std::string ParameterServer::Push(Stream* stream, const Received<ServerCall>& ca
     const auto update = [&](const auto& change) {
       const Clock::time_point before = Clock::now();
       change();
-      answer.update_s = part->update_s = Between(before, Clock::now());
+      answer.update_s = part->update_s = network::ClockToSeconds(Clock::now() - before);
       ++part->versions;
     };
     std::vector<float>& parameters = part->parameters;
@@ -275,7 +275,7 @@ void ParameterServer::Answer(StoredPart* part, const std::vector<Waiting>& relea
   const Clock::time_point now = Clock::now();
   for (const Waiting& one : released) {
     ServerAnswer answer{.kind = CallKind::kPull, .part = one.part};
-    answer.held_s = Between(one.since, now);
+    answer.held_s = network::ClockToSeconds(now - one.since);
     one.stream->Send(answer, part, one.step);
   }
 }

@@ -48,7 +48,7 @@ Timing TakeStep(const Training& training, bool out_of_time, Exchange* exchange) 
   const auto wait = [&](double seconds, double* part) {
     WaitUntil(now + SecondsToClock(seconds));
     const Clock::time_point then = std::exchange(now, Clock::now());
-    *part += Between(then, now);
+    *part += network::ClockToSeconds(now - then);
   };
   for (int micro = 1; micro < training.micro_steps; ++micro) {
     wait(training.forward_s, &step.forward_s);
@@ -67,11 +67,11 @@ Timing TakeStep(const Training& training, bool out_of_time, Exchange* exchange) 
   if (exchange != nullptr) {
     exchange->Finish(&timing);
     wait(0, &step.backward_s);
-    step.exposed_s = std::max(0.0, Between(computed, now));
+    step.exposed_s = std::max(0.0, network::ClockToSeconds(now - computed));
     step.backward_s = std::max(0.0, step.backward_s - step.exposed_s);  // but for rounding
   }
   wait(training.update_s, &step.update_s);
-  step.step_s = Between(begin, now);
+  step.step_s = network::ClockToSeconds(now - begin);
   return timing;
 }
 
@@ -112,7 +112,7 @@ void AllReduce::Send(std::size_t k, bool out_of_time, Timing* timing) {
   if (last) next_[size] = out_of_time ? 1 : 0;
   const Clock::time_point before = Clock::now();
   AddUp(k, next_, size + (last ? 1 : 0));
-  timing->bucket_s[k] = Between(before, Clock::now());
+  timing->bucket_s[k] = network::ClockToSeconds(Clock::now() - before);
   timing->step.synchronising_s += timing->bucket_s[k];
   next_ += size;
   if (last) over_ = *next_ > 0;

@@ -14,10 +14,6 @@ namespace stepcast::steps {
 // How long a program waits for who should answer at once.
 inline constexpr double kAnswerS = 30;
 
-inline double Between(network::Clock::time_point from, network::Clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
-
 // What a worker times of one step.
 struct Timing {
   TimedStep step;

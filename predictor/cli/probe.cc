@@ -193,7 +193,7 @@ int Lead(const Arguments& args, const Place& place, network::ProbeOptions option
   network::ProbeHooks hooks;
   const auto start = network::Clock::now();
   hooks.progress = [&](const network::ProbeProgress& p) {
-    const double elapsed = std::chrono::duration<double>(network::Clock::now() - start).count();
+    const double elapsed = network::ClockToSeconds(network::Clock::now() - start);
     line.Show(elapsed, fmt::format("{} of {} measurements, {} left: {}", p.done, p.steps,
                                    FormatDuration(Seconds(std::ceil(p.left_s))), p.what));
   };

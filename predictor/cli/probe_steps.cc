@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -360,7 +359,7 @@ class StepsProbe {
   }
 
   void ShowProgress(const PreparedRun& run, std::size_t seen) {
-    const double elapsed = std::chrono::duration<double>(network::Clock::now() - start_).count();
+    const double elapsed = network::ClockToSeconds(network::Clock::now() - start_);
     const double done = static_cast<double>(seen) / timing_.steps;
     const double left_s = std::max(0.0, left_s_ - done * ExpectedS(run));
     line_.Show(elapsed,
