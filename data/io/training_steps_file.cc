@@ -13,8 +13,6 @@
 namespace stepcast {
 namespace {
 
-constexpr std::int64_t kNsPerS = 1'000'000'000;
-constexpr std::int64_t kLatestS = 9'000'000'000;  // in the year 2255, and fits as nanoseconds
 constexpr std::int64_t kMostSteps = 1'000'000'000'000;
 
 // A double tells a time since 1970 to a quarter of a microsecond only: digits are read as they are.

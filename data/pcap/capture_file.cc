@@ -11,11 +11,10 @@
 
 #include "data/io/text_file.h"
 #include "data/record/input_error.h"
+#include "data/record/training_steps.h"
 
 namespace stepcast::pcap {
 namespace {
-
-constexpr std::int64_t kLatestS = 9'000'000'000;  // in the year 2255, and fits as nanoseconds
 
 struct Close {
   void operator()(pcap_t* capture) const { pcap_close(capture); }

@@ -10,8 +10,6 @@
 
 namespace stepcast::pcap {
 
-inline constexpr std::int64_t kNsPerS = 1'000'000'000;
-
 // An address of IPv6, or one of IPv4 in the form ::ffff:a.b.c.d.
 struct IpAddress {
   std::array<unsigned char, 16> bytes{};

@@ -8,6 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "data/values/quantile.h"
+
 namespace stepcast {
 
 struct Summary {
@@ -33,27 +35,19 @@ inline Summary Summarise(std::vector<double> values) {
   Summary summary;
   summary.count = values.size();
   if (values.empty()) return summary;
-  const auto middle_of = [](std::vector<double>* v) {
-    std::sort(v->begin(), v->end());
-    return ((*v)[(v->size() - 1) / 2] + (*v)[v->size() / 2]) / 2;
-  };
-  summary.median = middle_of(&values);
+  std::sort(values.begin(), values.end());
+  summary.median = MedianOf(values);
   if (values.size() >= kLeast) {
     const double last = static_cast<double>(values.size()) - 1;
     const double reach = kConfidence / 2 * std::sqrt(last + 1);
-    const auto at = [&](double place) {
-      place = std::clamp(place, 0.0, last);
-      const auto below = static_cast<std::size_t>(place);
-      const std::size_t above = std::min(below + 1, values.size() - 1);
-      return values[below] + (place - std::floor(place)) * (values[above] - values[below]);
-    };
+    const auto at = [&](double place) { return ValueAt(values, std::clamp(place, 0.0, last)); };
     summary.relative_error =
         (at(last / 2 + reach) - at(last / 2 - reach)) / (2 * kConfidence * summary.median);
   }
   std::vector<double> deviations;
   deviations.reserve(values.size());
   for (const double value : values) deviations.push_back(std::abs(value - summary.median));
-  const double sd = kSdsPerMad * middle_of(&deviations);
+  const double sd = kSdsPerMad * MedianOf(deviations);
   for (const double deviation : deviations) {
     if (deviation > kOutlierSds * sd && sd > 0) ++summary.outliers;
   }

@@ -9,6 +9,10 @@
 
 namespace stepcast {
 
+inline constexpr std::int64_t kNsPerS = 1'000'000'000;
+// The latest time that is read: in the year 2255, and fits as nanoseconds.
+inline constexpr std::int64_t kLatestS = 9'000'000'000;
+
 struct TrainingStep {
   std::int64_t number = 0;
   std::int64_t begin_ns = 0;  // since 1970

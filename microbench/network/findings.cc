@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <set>
 
+#include "data/values/quantile.h"
+
 namespace stepcast::network {
 namespace {
 
@@ -20,11 +22,8 @@ constexpr double kLossThatSlows = 1e-4;
 constexpr double kLeastQueueing = 1.5;
 constexpr double kLeastOverflow = 1.5;
 
-std::optional<double> Median(std::vector<double> values) {
-  if (values.empty()) return std::nullopt;
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+std::optional<double> Median(const std::vector<double>& values) {
+  return values.empty() ? std::nullopt : std::optional(MedianOf(values));
 }
 
 void Raise(std::optional<double>* most, const std::optional<double>& value) {
