@@ -157,6 +157,12 @@ class Fields {
     if (value != nullptr) Require(*value, prefix_ + key, kind);
     return value;
   }
+  // The keys of the object under `key`, which has none where it is missing.
+  Fields Under(const char* key, const Keys& allowed) const {
+    static const JsonValue kNothing{Kind::kObject, false, {}, {}, {}};
+    const JsonValue* value = Find(key, Kind::kObject);
+    return {value == nullptr ? kNothing : *value, prefix_ + key + ".", allowed};
+  }
   std::string Text(const char* key) const {
     const JsonValue* value = Find(key, Kind::kString);
     return value == nullptr ? "" : value->text;
@@ -221,16 +227,12 @@ TargetName ReadName(const Fields& fields) {
   return name;
 }
 
-const JsonValue kNothing{Kind::kObject, false, {}, {}, {}};
-
 // The plan under the key "plan"; what `apart` states may be missing in it.
 Plan ReadSharedPlan(const Fields& fields, const Cluster& cluster, const StatedApart& apart) {
-  const JsonValue* stated = fields.Find("plan", Kind::kObject);
-  const Fields plan(stated == nullptr ? kNothing : *stated, "plan.", PlanKeys());
-  Plan read =
-      ReadPlan([&](const char* column, bool is_number) { return plan.Column(column, is_number); },
-               "plan.", cluster, apart);
-  return read;
+  const Fields plan = fields.Under("plan", PlanKeys());
+  return ReadPlan(
+      [&](const char* column, bool is_number) { return plan.Column(column, is_number); }, "plan.",
+      cluster, apart);
 }
 
 int WholeNumber(double value, const InputPlace& place) {
@@ -244,8 +246,7 @@ int WholeNumber(double value, const InputPlace& place) {
 QueryColumns ReadColumns(const Fields& fields, const char* key, std::size_t most) {
   QueryColumns columns;
   const std::string prefix = std::string(key) + ".";
-  const JsonValue* stated = fields.Find(key, Kind::kObject);
-  const Fields named(stated == nullptr ? kNothing : *stated, prefix, ColumnKeys());
+  const Fields named = fields.Under(key, ColumnKeys());
   for (std::size_t i = 0; i < kCountColumns.size(); ++i) {
     const char* name = kCountColumns[i].name;
     const JsonValue* column = named.Find(name, Kind::kColumn);
@@ -269,25 +270,22 @@ QueryColumns ReadBinaryColumns(const Fields& head, BinaryReader* reader, std::si
   const int size = head.Integer("size", 0, 1, static_cast<int>(most));
   std::string_view names;
   if (const JsonValue* stated = head.Find("columns", Kind::kString)) names = stated->text;
+  const auto take = [&]<class Number>(const std::string& name, const auto& known,
+                                      std::vector<Number>* into) {
+    const auto column =
+        std::find_if(known.begin(), known.end(), [&](const auto& one) { return name == one.name; });
+    if (column == known.end()) return false;
+    into[column - known.begin()] = reader->Next<Number>(name, static_cast<std::size_t>(size));
+    return true;
+  };
   std::set<std::string> seen;
   while (!names.empty()) {
     const std::string name(names.substr(0, names.find(',')));
     names.remove_prefix(std::min(names.size(), name.size() + 1));
-    bool known = seen.insert(name).second;
-    if (known) {
-      known = false;
-      for (std::size_t i = 0; i < kCountColumns.size() && !known; ++i) {
-        if (name != kCountColumns[i].name) continue;
-        columns.counts[i] = reader->Next<int>(name, static_cast<std::size_t>(size));
-        known = true;
-      }
-      for (std::size_t i = 0; i < kNumberColumns.size() && !known; ++i) {
-        if (name != kNumberColumns[i].name) continue;
-        columns.numbers[i] = reader->Next<double>(name, static_cast<std::size_t>(size));
-        known = true;
-      }
-    }
-    if (!known) {
+    const bool is_taken =
+        seen.insert(name).second && (take(name, kCountColumns, columns.counts.data()) ||
+                                     take(name, kNumberColumns, columns.numbers.data()));
+    if (!is_taken) {
       throw InputError(head.Place("columns"), name, "is no column, or is there twice",
                        JoinNames(ColumnKeys()));
     }
@@ -299,11 +297,10 @@ QueryColumns ReadBinaryColumns(const Fields& head, BinaryReader* reader, std::si
 
 // How batches are searched for `allocations` of them.
 BatchSearch ReadSearch(const Fields& fields, std::size_t allocations, std::size_t most_plans) {
-  const JsonValue* stated = fields.Find("search", Kind::kObject);
   static const Keys kKeys = {"least_global_batch", "most_global_batch", "least_local_batch",
                              "most_local_batch",   "accumulate",        "candidates",
                              "noise_scale",        "initial_batch"};
-  const Fields keys(stated == nullptr ? kNothing : *stated, "search.", kKeys);
+  const Fields keys = fields.Under("search", kKeys);
   constexpr int kAny = std::numeric_limits<int>::max();  // CheckSearch knows the ranges
   BatchSearch search;
   const auto read = [&](const char* key, int otherwise) {
@@ -402,11 +399,10 @@ std::string BatchJson(const Target& target, const ForecastColumns& forecasts) {
   const bool interval = !forecasts.low_s.empty();
   std::string text =
       OpenObject(head, forecasts.status.size() * kBytesOfNumber * (interval ? 3 : 1) + 64);
-  const auto same = [](double value) { return value; };
-  AppendColumn("step_time_s", forecasts.step_time_s, same, &text);
+  AppendColumn("step_time_s", forecasts.step_time_s, std::identity{}, &text);
   if (interval) {
-    AppendColumn("low_s", forecasts.low_s, same, &text);
-    AppendColumn("high_s", forecasts.high_s, same, &text);
+    AppendColumn("low_s", forecasts.low_s, std::identity{}, &text);
+    AppendColumn("high_s", forecasts.high_s, std::identity{}, &text);
   }
   AppendMemory(forecasts.memory, &text);
   text += '}';
@@ -555,9 +551,8 @@ const Endpoint* Api::Find(const Request& request, Reply* refusal) {
 }
 
 Reply Api::Answer(const Endpoint& endpoint, const Request& request) const {
-  constexpr std::string_view kQuestions = "/v1/";
   const std::string_view path = endpoint.path;
-  if (!service_->ready() && path.substr(0, kQuestions.size()) == kQuestions) return NotReady();
+  if (!service_->ready() && path.starts_with("/v1/")) return ProblemForNow(503, kNotReady);
   try {
     return (this->*endpoint.answer)(request);
   } catch (const UnknownKey& e) {
@@ -567,9 +562,7 @@ Reply Api::Answer(const Endpoint& endpoint, const Request& request) const {
   } catch (const JsonError& e) {
     return Problem(400, fmt::format("body: is not JSON that is read here: {}", e.what()));
   } catch (const std::bad_alloc&) {
-    Reply reply = Problem(503, "there is no memory for this request now");
-    reply.retry_later = true;
-    return reply;
+    return ProblemForNow(503, "there is no memory for this request now");
   } catch (const std::exception& e) {
     return Problem(500, fmt::format("this should not have happened: {}", e.what()));
   }
@@ -597,8 +590,8 @@ Reply Api::Problem(const InputError& whole) {
   return ProblemReply(kUnprocessable, problem);
 }
 
-Reply Api::NotReady() {
-  Reply reply = Problem(503, kNotReady);
+Reply Api::ProblemForNow(int status, const std::string& sentence) {
+  Reply reply = Problem(status, sentence);
   reply.retry_later = true;
   return reply;
 }
@@ -714,11 +707,7 @@ Reply Api::JobList(const Request& /*request*/) const {
 Reply Api::Reload(const Request& request) const {
   if (!Trim(request.body).empty()) throw JsonError("a reload takes no body");
   std::unique_lock one(reloading_, std::try_to_lock);
-  if (!one) {
-    Reply reply = Problem(429, "the files are being read anew already");
-    reply.retry_later = true;
-    return reply;
-  }
+  if (!one) return ProblemForNow(429, "the files are being read anew already");
   try {
     const int number = service_->Reload();
     ++metrics_->reloads;
@@ -753,7 +742,7 @@ Reply Api::Health(const Request& /*request*/) const { return TextReply("text/pla
 
 Reply Api::Ready(const Request& /*request*/) const {
   if (stopping_) return Problem(503, "the service is being stopped");
-  if (!service_->ready()) return NotReady();
+  if (!service_->ready()) return ProblemForNow(503, kNotReady);
   return TextReply("text/plain", "ready\n");
 }
 

@@ -70,14 +70,13 @@ class Api {
 
   // One sentence as application/problem+json.
   static Reply Problem(int status, const std::string& sentence);
+  // One that may be over when the request is made again.
+  static Reply ProblemForNow(int status, const std::string& sentence);
   // What a request has wrong, with the key that `whole` names.
   static Reply Problem(const InputError& whole);
 
  private:
   friend struct Endpoints;
-
-  // To all below /v1, and /readyz, until the service is ready.
-  static Reply NotReady();
 
   Reply Predict(const Request& request) const;
   Reply PredictBatch(const Request& request) const;

@@ -317,8 +317,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       asio::post(executor, [self] { self->Send(); });
     });
     if (!posted) {
-      reply_ = Api::Problem(503, "too many requests wait for an answer");
-      reply_.retry_later = true;
+      reply_ = Api::ProblemForNow(503, "too many requests wait for an answer");
       Send();
     }
   }
@@ -340,11 +339,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Send();
   }
   void Refuse(int status, const std::string& sentence) { Refuse(Api::Problem(status, sentence)); }
-  void RefuseForNow(const std::string& sentence) {
-    Reply reply = Api::Problem(503, sentence);
-    reply.retry_later = true;
-    Refuse(std::move(reply));
-  }
+  void RefuseForNow(const std::string& sentence) { Refuse(Api::ProblemForNow(503, sentence)); }
 
   void Send() {
     if (timed_out_) ++shared_.metrics.timeouts;
