@@ -30,10 +30,17 @@ export function applies(control, plan) {
   return control.strategies === null || control.strategies.includes(strategy);
 }
 
-// The value of a control's text as a request states it; undefined where nothing is stated. A text
-// that is no number is left to the program, which has a sentence for it.
+// The controls of which a plan states something, with their texts.
+function statedOf(controls, plan) {
+  return controls
+    .filter((c) => plan[c.column] !== undefined && plan[c.column] !== "" && applies(c, plan))
+    .filter((c) => c !== WORKERS || !(plan.placement || plan.hosts))
+    .map((c) => [c, plan[c.column]]);
+}
+
+// The value of a control's text as a request states it. A text that is no number is left to the
+// program, which has a sentence for it.
 function valueOf(control, text) {
-  if (text === undefined || text === "") return undefined;
   if (control.kind === "yes or no") return text === "yes";
   if (control.unit === undefined) return text;
   const number = Number(text);
@@ -42,14 +49,9 @@ function valueOf(control, text) {
 
 // The fields that a request states of `plan`, whose values are texts by column.
 export function planRequest(controls, plan) {
-  const request = {};
-  for (const control of controls) {
-    const value = valueOf(control, plan[control.column]);
-    if (value === undefined || !applies(control, plan)) continue;
-    if (control === WORKERS && (plan.placement || plan.hosts)) continue;
-    request[control.column] = value;
-  }
-  return request;
+  return Object.fromEntries(
+    statedOf(controls, plan).map(([control, text]) => [control.column, valueOf(control, text)]),
+  );
 }
 
 export function targetRequest(state) {
@@ -70,10 +72,7 @@ export function commandOf(controls, state, plan, files) {
   const own = files.workloads[state.workload];
   if (own) words.push("--workload-file", quoted(own));
   words.push("--workload", quoted(state.workload));
-  for (const control of controls) {
-    const text = plan[control.column];
-    if (text === undefined || text === "" || !applies(control, plan)) continue;
-    if (control === WORKERS && (plan.placement || plan.hosts)) continue;
+  for (const [control, text] of statedOf(controls, plan)) {
     if (control.kind === "yes or no") {
       if (text === "yes") words.push(`--${control.flag}`);
       continue;
@@ -311,7 +310,6 @@ export function digits(value, count = 3) {
 export function seconds(value) {
   if (value === null || value === undefined) return "–";
   for (const [least, size, unit] of [
-    [60, 1, "s"],
     [1, 1, "s"],
     [1e-3, 1e-3, "ms"],
     [0, 1e-6, "µs"],
