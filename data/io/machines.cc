@@ -67,7 +67,7 @@ Fact ParseFact(std::string_view text, const InputPlace& place) {
   }
 }
 
-// Of the link between devices, and of one host's, only some facts are read: the rest are refused as
+// The facts that are read of a link between devices, and of one host's link; others are refused as
 // unknown keys.
 constexpr std::string_view kOfDevices[] = {"bandwidth", "rtt", "loss"};
 constexpr std::string_view kOfHost[] = {"bandwidth", "rtt", "loss", "transport"};
@@ -104,7 +104,8 @@ LinkFacts TakeLink(YamlSection* parent, const std::string& key,
   return link;
 }
 
-// Of the logarithm of a time or a parameter: beyond, quantiles are no numbers.
+// The largest standard deviation of a time's or a parameter's logarithm: beyond it quantiles are no
+// numbers.
 constexpr double kMostLogSd = 50;
 
 ParameterEstimate TakeEstimate(YamlSection* section) {

@@ -76,7 +76,7 @@ bool KinetoPrecision(std::string_view type, Precision* precision);
 
 // Elements of a shape, at most 10^15 (which no operation has).
 std::int64_t KinetoElements(const std::vector<std::int64_t>& dims);
-// Those of a list of tensors together, and of two counts: at most 10^15 too.
+// The elements of several tensors, or the sum of two counts: at most 10^15 too.
 std::int64_t KinetoElements(const std::vector<std::vector<std::int64_t>>& list);
 std::int64_t KinetoSum(std::int64_t a, std::int64_t b);
 

@@ -345,7 +345,7 @@ class RankReader : public KinetoVisitor {
     return members;
   }
 
-  // Of "gloo:all_reduce" by the tensors that it was given.
+  // The facts of a call such as "gloo:all_reduce", with the tensors that it was given.
   CollectiveFacts FactsOf(const std::string& name, const KinetoInputs* inputs) {
     CollectiveFacts facts;
     facts.kind = CallNamed(name.substr(name.find(':')));

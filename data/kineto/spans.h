@@ -54,11 +54,11 @@ class KinetoSpans {
   // What a merged set covers in all.
   std::int64_t length() const { return before_.back(); }
 
-  // Of [begin, end) the part that is covered; of a merged set.
+  // How much of [begin, end) a merged set covers.
   std::int64_t Covered(std::int64_t begin, std::int64_t end) const {
     return end <= begin ? 0 : CoveredBefore(end) - CoveredBefore(begin);
   }
-  // Of [begin, end) the part that both cover; of merged sets.
+  // How much of [begin, end) two merged sets both cover.
   std::int64_t Shared(const KinetoSpans& other, std::int64_t begin, std::int64_t end) const {
     std::int64_t shared = 0;
     auto it = std::upper_bound(spans_.begin(), spans_.end(), begin, EndsBehind);

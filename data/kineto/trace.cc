@@ -608,7 +608,7 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
   Numbering inputs_;
   OpenEvent event_;
   Place place_ = Place::kFile;
-  // Of the value that comes next; nullptr for one of no interest.
+  // The key of the value that comes next; nullptr for one of no interest.
   const EventKey* event_key_ = nullptr;
   const ArgumentKey* argument_key_ = nullptr;
   std::string file_key_;

@@ -41,7 +41,7 @@ void Undress(std::string* text) {
 // What sets thousands apart: ASCII's, a quotation mark, and blanks that break no line.
 constexpr std::string_view kSeparators[] = {",", "'", "_", "\u2019", "\u00a0", "\u202f", "\u2009"};
 
-// Of the separator that a text begins with; 0 where it begins with none.
+// Bytes of the separator that a text begins with; 0 where it begins with none.
 std::size_t SeparatorLength(std::string_view text) {
   for (const std::string_view separator : kSeparators) {
     if (text.starts_with(separator)) return separator.size();

@@ -135,7 +135,7 @@ constexpr Form kForms[] = {
      "", How::kEndOfRun},
     {Steps("epochs", LoggedSpan::kEpoch), " finished in ", Side::kAfter, kS, "Epoch ", "s"},
 };
-// Of lines that belong to a form and tell no time.
+// What lines have that belong to a form and tell no time.
 constexpr std::string_view kWithoutTime[] = {" - ETA: ", "?it/s",   "?s/it",
                                              "'loss': ", "step = ", "TIME TRAINING:"};
 constexpr std::string_view kNoRate[] = {"?it/s", "?s/it"};
@@ -381,7 +381,7 @@ BarText BarTextOf(std::string_view before) {
 
 bool HasLetter(std::string_view text) { return std::any_of(text.begin(), text.end(), IsLetter); }
 
-// As it is shown.
+// The title as people are shown it.
 std::string Shown(std::string_view title) {
   UnknownLines named;
   named.Add({title, 0});
@@ -415,7 +415,7 @@ struct StepLogReader::Number {
   bool with_others = false;
   bool behind_validation = false;   // that stands between it and the bar's line before
   std::optional<double> elapsed_s;  // of a bar, in whole seconds
-  // Of a pattern's line; nothing is counted by it.
+  // The count that stands in a pattern's line; nothing is counted by it.
   std::optional<std::int64_t> beside;
 };
 
@@ -436,7 +436,7 @@ struct StepLogReader::Reading {
   // Steps from one that is told to the next, within an epoch; 0 before there are two.
   std::int64_t longest_between = 0;
   bool begins_anew = false;  // with the next number
-  // Of a bar.
+  // What is known of a bar so far.
   BarMoment told;                   // up to which it was counted; all 0 where it begins
   std::optional<BarMoment> latest;  // of its line before
   bool ended = false;               // with the line before
@@ -881,7 +881,7 @@ std::string BarTitle(std::string_view title) {
 
 namespace {
 
-// Those of one form.
+// The bars that the numbers of a form stand for.
 std::vector<LoggedBar> BarsOf(const StepLog& log, const std::string& form) {
   std::map<std::pair<std::int64_t, std::string>, LoggedBar> bars;
   for (const StepSeries& series : log.series) {

@@ -18,7 +18,7 @@ double Seconds(std::int64_t ns) { return static_cast<double>(ns) / static_cast<d
 }  // namespace
 
 std::size_t FlowTable::Hash::operator()(const Key& key) const {
-  // Of the words of both addresses and of the ports; by Knuth's multiplier.
+  // Mixes the words of both addresses and of the ports by Knuth's multiplier.
   constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15;
   std::uint64_t hash = key.point * 2 + (key.tcp ? 1 : 0);
   const auto add = [&](std::uint64_t word) {

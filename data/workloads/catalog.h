@@ -124,7 +124,7 @@ struct InputSizes {
   int step = 1;
 };
 
-// Those of the network of that name, or nothing where it takes one size only.
+// The sizes of the network of that name; nothing where it takes one size only.
 std::optional<InputSizes> SizesOf(std::string_view name);
 
 }  // namespace stepcast

@@ -48,6 +48,14 @@ void BasicStage(NetworkBuilder& net, const std::string& stage, int blocks, std::
   }
 }
 
+// Stages of as many blocks each: with each the filters double, and all but the first halve the
+// image.
+void BasicStages(NetworkBuilder& net, int stages, int blocks, std::int64_t filters, Shortcut kind) {
+  for (int i = 0; i < stages; ++i, filters *= 2) {
+    BasicStage(net, "layer" + to_string(i + 1), blocks, filters, i == 0 ? 1 : 2, kind);
+  }
+}
+
 // Keras's version 1: convolutions have biases and the stride is in the first 1 x 1 convolution.
 Workload KerasResNet(const std::string& depth, const std::array<int, 4>& blocks,
                      std::int64_t pixels) {
@@ -198,10 +206,7 @@ Workload ResNet18(std::int64_t pixels) {
                      "torchvision.models.resnet18; He et al., arXiv 1512.03385",
                      {pixels, pixels, 3});
   TorchStem(net);
-  BasicStage(net, "layer1", 2, 64, 1, Shortcut::kProjection);
-  BasicStage(net, "layer2", 2, 128, 2, Shortcut::kProjection);
-  BasicStage(net, "layer3", 2, 256, 2, Shortcut::kProjection);
-  BasicStage(net, "layer4", 2, 512, 2, Shortcut::kProjection);
+  BasicStages(net, 4, 2, 64, Shortcut::kProjection);
   net.GlobalAveragePool("avgpool");
   net.Dense("fc", {.units = 1000});
   return net.Finish(Statistics::kNotInTotal);
@@ -215,9 +220,7 @@ Workload ResNet32() {
   net.Conv2d("conv1", {.filters = 16, .kernel = 3, .bias = false});
   net.BatchNorm("bn1");
   net.Activation("relu", Function::kRelu);
-  BasicStage(net, "layer1", 5, 16, 1, Shortcut::kPadding);
-  BasicStage(net, "layer2", 5, 32, 2, Shortcut::kPadding);
-  BasicStage(net, "layer3", 5, 64, 2, Shortcut::kPadding);
+  BasicStages(net, 3, 5, 16, Shortcut::kPadding);
   net.GlobalAveragePool("avgpool");
   net.Dense("linear", {.units = 10});
   return net.Finish(Statistics::kNotInTotal);
@@ -229,10 +232,7 @@ Workload ResNet18Cifar10() {
   net.Conv2d("conv1", {.filters = 64, .kernel = 3, .bias = false});
   net.BatchNorm("bn1");
   net.Activation("relu", Function::kRelu);
-  BasicStage(net, "layer1", 2, 64, 1, Shortcut::kProjection);
-  BasicStage(net, "layer2", 2, 128, 2, Shortcut::kProjection);
-  BasicStage(net, "layer3", 2, 256, 2, Shortcut::kProjection);
-  BasicStage(net, "layer4", 2, 512, 2, Shortcut::kProjection);
+  BasicStages(net, 4, 2, 64, Shortcut::kProjection);
   net.GlobalAveragePool("avgpool");
   net.Dense("linear", {.units = 10});
   return net.Finish(Statistics::kNotInTotal);

@@ -50,7 +50,7 @@ std::vector<std::string> Door::refusals() const {
 void Door::Forget(int step) {
   const std::lock_guard lock(mutex_);
   oldest_step_ = step;
-  // Those of this one may have come before its host heard of it.
+  // Connections of this step may have come before this host heard of it.
   std::erase_if(guests_, [&](const auto& entry) {
     const Message& hello = entry.second.hello;
     return hello.verb() == kData && hello.Integer("step", 0, kMostSteps) < step;

@@ -30,7 +30,7 @@ void Raise(std::optional<double>* most, const std::optional<double>& value) {
   if (value) *most = std::max(most->value_or(*value), *value);
 }
 
-// Of the hosts' links what `part` says of each that is known, but of one.
+// What `part` tells of each host's link, where it tells something; the host `but` is left out.
 template <class Part>
 std::vector<double> Of(const std::vector<HostLink>& links, const Part& part, int but = -1) {
   std::vector<double> values;

@@ -15,7 +15,7 @@ namespace stepcast::network {
 
 inline constexpr int kMostSteps = 1'000'000;
 inline constexpr double kLongestStepS = 3600;
-// Of a name in bytes, as of a name of DNS.
+// Bytes of a host's name at most, as for a name of DNS.
 inline constexpr std::size_t kLongestHostName = 253;
 
 // A text that people read and files keep: UTF-8 on one line.

@@ -74,7 +74,7 @@ std::string Address::host() const {
 }
 
 int Address::port() const {
-  // Both kinds have it at the same place.
+  // Addresses of IPv4 and IPv6 have the port at the same place.
   return ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
 }
 

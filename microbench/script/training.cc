@@ -107,7 +107,7 @@ class Process {
   }
 
  private:
-  // Those that the command started and left behind; who of them has ended is taken leave of.
+  // The processes that the command started and left behind; those that have ended are waited for.
   std::vector<pid_t> Left() {
     std::vector<pid_t> left;
     for (const pid_t pid : Children()) {

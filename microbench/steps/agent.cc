@@ -114,7 +114,7 @@ class Agent {
         Tell(problem.empty() ? Message(kShaped).Set(kReceives, receives ? 1 : 0)
                              : Message(kFailed).Set("why", problem));
       } else if (message.verb() != kStop && message.verb() != kListens) {
-        // Those two may come to a run that has failed here meanwhile.
+        // "stop" and "listens" may come to a run that has failed here meanwhile.
         throw NetworkError("sent no run");
       }
     }

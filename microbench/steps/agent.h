@@ -25,7 +25,7 @@ struct Programs {
     return training.library == Library::kMpi ? mpi : gloo;
   }
 };
-// Those in one of these folders.
+// The programs that are found in one of these folders.
 Programs FindPrograms(const std::vector<std::string>& folders);
 // Throws InputError where there is none for such trainings.
 void RequireProgram(const Programs& programs, const Training& training);

@@ -29,9 +29,9 @@ struct TrainingTimes {
   std::size_t steps() const { return workers.empty() ? 0 : workers.front().size(); }
   // A worker's mean step [s].
   double CycleOf(std::size_t worker) const;
-  // Of each step, a part's mean over the workers, of whom each counts as often as it takes steps.
+  // For each step a part's mean over the workers, each of which counts as often as it takes steps.
   std::vector<double> Means(double TimedStep::*part) const;
-  // Of each step, the part of the worker for whom it is longest.
+  // For each step the part of the worker for which it is longest.
   std::vector<double> Longest(double TimedStep::*part) const;
 };
 

@@ -40,7 +40,7 @@ class ServerExchange : public Exchange {
     std::vector<float> gradients;
     std::vector<float> parameters;
     std::int64_t version = 0;  // of the parameters
-    // Of this step.
+    // What was timed in this step.
     Interval push;
     Interval pull;  // without the wait for others
     double held_s = 0;

@@ -18,7 +18,7 @@ using network::NetworkError;
 
 namespace {
 
-// Of a worker that has left.
+// The progress of a worker that has left.
 constexpr std::int64_t kAllPushed = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t OfAll(const std::vector<std::int64_t>& steps) {

@@ -71,7 +71,7 @@ class ParameterServer : public grpc::CallbackGenericService {
   void TakeProgress(int worker, std::int64_t steps);
   // Whether a worker may pull what it has pushed in this step.
   bool MayPull(const StoredPart& part, std::int64_t step) const;
-  // Those that may go on now.
+  // The workers that wait for a part and may go on now.
   std::vector<Waiting> Release(StoredPart* part) const;
   static void Answer(StoredPart* part, const std::vector<Waiting>& released);
   // What a worker is sent that pulls for this step.

@@ -105,8 +105,8 @@ constexpr int kHeaderBytes = 14;
 // lost to the rate (tc-tbf(8)); on two cores that were busy three times over a millisecond met 20
 // and 100 Mbit/s within 0.6 %, where a quarter of it was up to 7 % slow.
 constexpr double kLateS = 1e-3;
-// Of what comes in: more than the bucket of one sender lets through at once, so that it is its own
-// line, and not this one, that a single sender waits for.
+// The same for what comes in: more than the bucket of one sender lets through at once, so that a
+// single sender waits for its own line and not for this one.
 constexpr double kLateInS = 4e-3;
 // The queue before the line, as long as a network card's of Linux (txqueuelen), of pieces as large
 // as TCP makes them.

@@ -62,7 +62,7 @@ class Api {
   static const Endpoint* Find(const Request& request, Reply* refusal);
   // The answer; never throws.
   Reply Answer(const Endpoint& endpoint, const Request& request) const;
-  // Both.
+  // Finds the endpoint and answers, or refuses.
   Reply Answer(const Request& request) const;
 
   // From now on /readyz says no.

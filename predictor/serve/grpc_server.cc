@@ -42,7 +42,7 @@ PlanText TextOf(const v1::Plan& plan) {
   };
 }
 
-// And so are the columns of queries.
+// The fields of queries are called as their columns.
 QueryColumns ColumnsOf(const v1::Queries& queries, const std::string& prefix, std::size_t most) {
   QueryColumns columns;
   const google::protobuf::Descriptor& fields = *v1::Queries::GetDescriptor();

@@ -46,7 +46,7 @@ std::map<std::string, std::string> WordsOf(const Workload& workload) {
 
 }  // namespace
 
-// Its jobs learn beside each other, and one at a time changes which they are.
+// The jobs of a cluster learn beside each other; they are added and removed one at a time.
 struct Jobs::SharedFleet {
   // `of_cluster` is the text of its file.
   SharedFleet(const Cluster& cluster, std::string of_cluster, int read_by)

@@ -69,7 +69,7 @@ class Snapshot {
   const Cluster& FindCluster(const std::string& name) const;
   // Throws InputError for a name that is not known, and as Predictor does.
   std::shared_ptr<const Target> Find(const TargetName& name) const;
-  // Of what a target is made.
+  // What a target is made of.
   // Throws InputError for a name that is not known.
   TargetParts PartsOf(const TargetName& name) const;
   // `servers`: so many may be asked for, up to 1024. Throws InputError as CompiledPlan does.

@@ -26,7 +26,7 @@ struct TargetName {
   std::optional<std::int64_t> parameters = {};
 };
 
-// Of what a target is made.
+// What a target is made of.
 struct TargetParts {
   const Cluster& cluster;  // the snapshot's
   Workload workload;
@@ -38,7 +38,7 @@ struct Target {
   std::string key;  // each one's own
   std::optional<Device> facts;
   Predictor predictor;
-  // Of a job whether its steps have taught anything; nothing where no job was asked for.
+  // Whether the steps of the job have taught anything; nothing where no job was asked for.
   std::optional<bool> learnt = {};
 };
 
