@@ -53,11 +53,7 @@ bool JsonMembers::YesNo(const char* name) {
   return value.get<bool>();
 }
 
-std::string JsonMembers::Text(const char* name) {
-  const nlohmann::json& value = Member(name);
-  if (!value.is_string()) RefuseMember(Place(name), value.type_name(), "is no text");
-  return value.get<std::string>();
-}
+std::string JsonMembers::Text(const char* name) { return TextOf(Member(name), Place(name)); }
 
 const nlohmann::json& JsonMembers::Array(const char* name) {
   const nlohmann::json& value = Member(name);
@@ -110,6 +106,11 @@ double JsonMembers::NumberOf(const nlohmann::json& value, const std::string& pla
   const auto number = value.get<double>();
   if (!(number >= least && number <= most)) RefuseMember(place, value.dump(), "is out of range");
   return number;
+}
+
+std::string JsonMembers::TextOf(const nlohmann::json& value, const std::string& place) {
+  if (!value.is_string()) RefuseMember(place, value.type_name(), "is no text");
+  return value.get<std::string>();
 }
 
 }  // namespace stepcast

@@ -40,6 +40,7 @@ class JsonMembers {
   std::string Place(const char* name) const;
   static double NumberOf(const nlohmann::json& value, const std::string& place, double least,
                          double most);
+  static std::string TextOf(const nlohmann::json& value, const std::string& place);
 
  private:
   const nlohmann::json& object_;

@@ -113,8 +113,7 @@ class PlanReader {
   }
   void operator()(const char* name, std::vector<std::string>& values) const {
     for (const json& value : from_->Array(name)) {
-      if (!value.is_string()) RefuseMember(from_->Place(name), value.type_name(), "is no text");
-      values.push_back(value.get<std::string>());
+      values.push_back(JsonMembers::TextOf(value, from_->Place(name)));
     }
   }
 
@@ -229,8 +228,7 @@ CalibratedRange ReadRange(const json& value) {
   }
   if (box.Has("hosts_alone")) {
     for (const json& host : box.Array("hosts_alone")) {
-      if (!host.is_string()) RefuseMember("range.hosts_alone", host.type_name(), "is no text");
-      range.hosts_alone.insert(host.get<std::string>());
+      range.hosts_alone.insert(JsonMembers::TextOf(host, "range.hosts_alone"));
     }
   }
   if (box.Has("bandwidth_bytes_per_s")) {
