@@ -28,7 +28,7 @@
 namespace stepcast {
 namespace {
 
-// Plans of the first sample; later ones are such shares of each other, the last one of all plans.
+// Plans of the first sample, and by how much the next is larger.
 constexpr std::size_t kFirstSample = 100;
 constexpr std::size_t kSampleGrowth = 8;
 // Plans on which the two shapes of a workload's curve are compared.
@@ -212,16 +212,6 @@ void RequireFewEstimates(const CalibrationProblem& problem, const ParameterLayou
                    "at most " + std::to_string(kMostEstimates));
 }
 
-// Sizes of the samples that are fitted before all plans are.
-std::vector<std::size_t> SampleSizes(std::size_t plans) {
-  std::vector<std::size_t> sizes;
-  if (plans > kFirstSample) sizes.push_back(kFirstSample);
-  for (std::size_t size = plans / kSampleGrowth; size > kFirstSample; size /= kSampleGrowth) {
-    sizes.insert(sizes.begin() + 1, size);
-  }
-  return sizes;
-}
-
 // A fit to samples of the plans; each fit to more plans starts where that to fewer ended. What it
 // tells of priors, and how often it iterated, goes into the outcome.
 Fit FitSamples(const CalibrationProblem& problem, const ParameterLayout& layout,
@@ -234,8 +224,8 @@ Fit FitSamples(const CalibrationProblem& problem, const ParameterLayout& layout,
   outcome->prior_log_ratio = PriorLogRatio(problem, layout, sample(kFirstSample));
   Fit fit = FindStart(problem, layout, sample(kFirstSample), options.max_iterations);
   outcome->iterations = fit.iterations + ImproveCurves(layout, sample(kCurveSample), &fit.values);
-  for (const std::size_t size : SampleSizes(shuffled.size())) {
-    if (!fit.usable) break;
+  for (std::size_t size = kFirstSample; fit.usable && size < shuffled.size();
+       size *= kSampleGrowth) {
     fit =
         Minimisation(layout, sample(size), fit.values, std::nullopt, std::nullopt, options.threads)
             .Solve(options.max_iterations, kStartTolerance);
@@ -274,13 +264,13 @@ std::optional<KnownFit> FitAll(const ParameterLayout& layout,
     const bool follow = plans.size() <= options.profiled_plans;
     const std::size_t count = layout.parameters().size();
     known.intervals.assign(count, {});
+    const Profile profile(layout, plans, fit, known.covariance);
     std::vector<Fit> lowest(follow ? count : 1, fit);  // that following a parameter met
     RunParts(count, follow ? options.threads : 1, [&](std::size_t i) {
       if (layout.parameters()[i].fixed) return;
-      Profile profile(layout, plans, fit, known.covariance);
       const int parameter = static_cast<int>(i);
-      known.intervals[i] = follow ? profile.Follow(parameter) : profile.Linear(parameter);
-      if (follow) lowest[i] = profile.better();
+      known.intervals[i] =
+          follow ? profile.Follow(parameter, &lowest[i]) : profile.Linear(parameter);
     });
     const auto better = std::min_element(
         lowest.begin(), lowest.end(), [](const Fit& a, const Fit& b) { return a.cost < b.cost; });

@@ -27,7 +27,7 @@ double PriorLogSd(const ParameterLayout& layout, int parameter) {
   return other.fixed ? p.prior.log_sd : std::hypot(p.prior.log_sd, other.prior.log_sd);
 }
 
-double Profile::Reach(int parameter, double sign) {
+double Profile::Reach(int parameter, double sign, Fit* lowest) const {
   const double linear = LinearReach(parameter);
   const double prior = kNinetyFivePercent * PriorLogSd(layout_, parameter);
   // The prior says how far, where the runs know nothing of the parameter.
@@ -44,7 +44,7 @@ double Profile::Reach(int parameter, double sign) {
     at = FitHolding(parameter, sign * reach, at);
     if (!at.usable) return std::max(linear, inside);
     const double rise = at.cost - fit_.cost;
-    if (rise < better_.cost - fit_.cost) better_ = at;
+    if (at.cost < lowest->cost) *lowest = at;
     const double root = std::sqrt(std::max(0.0, rise));
     if (root >= kRootOfRise) {
       const double share = (kRootOfRise - inside_root) / (root - inside_root);

@@ -36,17 +36,17 @@ class Profile {
   // All must outlive it.
   Profile(const ParameterLayout& layout, const std::vector<const PlanRows*>& plans, const Fit& fit,
           const Eigen::MatrixXd& covariance)
-      : layout_(layout), plans_(plans), fit_(fit), covariance_(covariance), better_(fit) {}
+      : layout_(layout), plans_(plans), fit_(fit), covariance_(covariance) {}
 
-  Interval Follow(int parameter) { return {Reach(parameter, -1), Reach(parameter, 1)}; }
+  // `lowest` begins as the fit, and is the one of the lowest cost that was met where that is lower.
+  Interval Follow(int parameter, Fit* lowest) const {
+    return {Reach(parameter, -1, lowest), Reach(parameter, 1, lowest)};
+  }
   // As the covariance says.
   Interval Linear(int parameter) const { return {LinearReach(parameter), LinearReach(parameter)}; }
 
-  // The lowest cost that was met.
-  const Fit& better() const { return better_; }
-
  private:
-  double Reach(int parameter, double sign);
+  double Reach(int parameter, double sign, Fit* lowest) const;
   double LinearReach(int parameter) const;
   Fit FitHolding(int parameter, double move, const Fit& from) const;
 
@@ -54,7 +54,6 @@ class Profile {
   const std::vector<const PlanRows*>& plans_;
   const Fit& fit_;
   const Eigen::MatrixXd& covariance_;
-  Fit better_;
 };
 
 }  // namespace stepcast

@@ -69,11 +69,6 @@ std::string FileName(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-std::string Several(std::int64_t count, const char* what) {
-  return fmt::format("{} {}{}", FormatCount(static_cast<double>(count)), what,
-                     count == 1 ? "" : "s");
-}
-
 void RequireOne(const std::vector<std::string>& files, const std::string& kind) {
   if (files.size() == 1) return;
   throw InputError({"", 0, "FILE"}, files[1], "is a second file", "one file of kind " + kind);

@@ -27,8 +27,6 @@ void RequireOne(const std::vector<std::string>& files, const std::string& kind);
 
 // The name of a file without its folder.
 std::string FileName(const std::string& path);
-// "1 rank", "2 ranks".
-std::string Several(std::int64_t count, const char* what);
 
 // Writes the text, and says what it is: as JSON, or in a sentence. Throws InputError for more bytes
 // than a reader of such files takes.

@@ -385,8 +385,8 @@ std::string Summary(Watched* job, const StepLog& log) {
         job->begun_anew() > 0
             ? fmt::format("of the warm-ups (times begun anew: {})", job->begun_anew())
             : "of the warm-up");
-  leave(log.validation, "lines of validation");
-  leave(log.unknown.count, "lines not understood");
+  if (log.validation > 0) left.push_back(Several(log.validation, "line") + " of validation");
+  if (log.unknown.count > 0) left.push_back(Several(log.unknown.count, "line") + " not understood");
   for (const auto& [what, count] : job->others()) leave(count, "of " + what);
   if (!left.empty()) out += Line("left out", fmt::format("{}", fmt::join(left, ", ")));
   return out;

@@ -310,6 +310,11 @@ std::string FormatCount(double count) {
   return internal::GroupThousands(fmt::format("{:.0f}", whole));
 }
 
+std::string Several(std::int64_t count, const char* what) {
+  return fmt::format("{} {}{}", FormatCount(static_cast<double>(count)), what,
+                     count == 1 ? "" : "s");
+}
+
 std::string FormatPercent(double fraction) {
   if (!std::isfinite(fraction)) return NotFinite(fraction);
   return FormatNumber(100.0 * fraction) + " %";

@@ -70,6 +70,8 @@ std::string FormatSizeExact(DataSize<> size);
 
 // Rounded to a whole number: "12,345,678".
 std::string FormatCount(double count);
+// "1 rank", "2 ranks".
+std::string Several(std::int64_t count, const char* what);
 
 // FormatPercent(0.0481) is "4.81 %".
 std::string FormatPercent(double fraction);

@@ -157,7 +157,8 @@ TEST(Profile, EndsWhereTheCostHasRisen) {
       const double linear = profile.Linear(i).up;
       EXPECT_NEAR(linear, 1.96 * std::sqrt(covariance(i, i)), 1e-4 * linear);
       const double prior = 1.96 * PriorLogSd(posed.layout, i);
-      const Interval interval = profile.Follow(i);
+      Fit lowest = fit;
+      const Interval interval = profile.Follow(i, &lowest);
       for (const double sign : {-1.0, 1.0}) {
         const double reach = sign < 0 ? interval.down : interval.up;
         const double end = (sign < 0 ? p.spec->low : p.spec->high) * p.spec->si_per_unit;

@@ -296,8 +296,8 @@ TEST_F(FitCliCheck, TellsOfRunsThatWereStopped) {
   const std::string late = "resnet50,rtx_4090,1,0,none,128,>50\n";
   const std::string one = "One run was stopped before a step ended";
   const std::string later = "later than the calibration has steps end";
-  ExpectTold({{CheckOf(RunsLonger(1) + early), {"- " + one + "."}, {later}},
-              {CheckOf(RunsLonger(1) + late), {"! " + one + ", " + later + "."}}});
+  ExpectTold({{CheckOf(RunsLonger(1) + early), {"- " + one + "."}, {later}}});
+  ExpectTold({{CheckOf(RunsLonger(1) + late), {"! " + one + ", " + later + "."}}});
   const auto said = [&](const std::string& stopped) {
     return Stepcast(CheckOf(RunsLonger(1) + stopped)).out;
   };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -265,11 +266,9 @@ TEST(GuessTexts, SayWhatAFileIs) {
 Words RanksOf(const TempFolder& folder, const std::string& sample) {
   const std::string text = FileContent(Corpus("kineto_ranks/" + sample));
   Words words = {"import", "kineto-ranks"};
-  for (std::size_t at = 0; at != std::string::npos + 1;) {
-    const std::size_t end = text.find('\x1e', at);
-    words.push_back(folder.Write(fmt::format("rank{}.json", words.size() - 2),
-                                 text.substr(at, end == std::string::npos ? end : end - at)));
-    at = end + 1;
+  std::istringstream ranks(text);
+  for (std::string rank; std::getline(ranks, rank, '\x1e');) {
+    words.push_back(folder.Write(fmt::format("rank{}.json", words.size() - 2), rank));
   }
   return words;
 }

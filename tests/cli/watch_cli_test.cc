@@ -286,13 +286,13 @@ TEST(WatchCli, SaysTheNumbersOfItsJson) {
       says_next("resnet50 on gce-t4 (t4): 8 workers (2 x 4), allreduce, local batch 32 ");
       says_next(" forecast " + interval(forecast, "step_time_s"));
       says_next(" measured " + time(event, "mean_s") +
-                " in the mean of 100 steps, 100 % of 100 numbers within the interval ");
+                " in the mean of 100 steps, 100 % of 100 numbers within the interval");
       says_next(" last " + time(event, "step_time_s") + ", where " + time(event, "expected_s") +
                 " was expected");
       says_next(" learnt " + interval(event, "learnt_s"));
       ASSERT_EQ(event.at("drifts").size(), 1U);
       says_next(" drift " + drift(event.at("drifts").at(0)));
-      says_next(" left out 20 of the warm-up, 1 lines of validation, 1 lines not understood ");
+      says_next(" left out 20 of the warm-up, 1 line of validation, 1 line not understood ");
     }
   }
   EXPECT_EQ(steps, 4);
