@@ -381,9 +381,9 @@ TEST(Outcome, NamesTheSourcesOfItsRuns) {
   runs[3].place = {};
   runs[4].place = {};
   runs[5].stopped = true;
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
   std::map<std::string, int> sources;
-  for (const Calibration::Source& source :
-       Calibrate(synthetic.problem()).cluster.calibration->sources) {
+  for (const Calibration::Source& source : outcome.cluster.calibration->sources) {
     sources[source.file] = source.runs;
   }
   EXPECT_EQ(sources, (std::map<std::string, int>{
