@@ -387,6 +387,25 @@ TEST(ImportRanks, AGroupWhoseListIsCutOffHasItsSize) {
   EXPECT_EQ(training.classes[0].ranks, 64);
 }
 
+// A list of other ranks than its size says is as one that was cut off: the group's name and size
+// tell the rest.
+TEST(ImportRanks, AGroupWhoseListIsNotOfItsSizeHasItsSize) {
+  std::vector<RankFile> files;
+  for (const int rank : {0, 1}) {
+    const std::string members = rank == 0 ? "[0, 1, 2]" : "[0, 1, 3]";
+    files.push_back(
+        RankFile(World(rank, 2))
+            .Step(1, 0, 100)
+            .AllReduce(5, 10, 10 + 5 * rank,
+                       Message("allreduce", 100, 100, "Float", 2, Group("7", members))));
+  }
+  const TrainingRanks training = Import(files);
+  EXPECT_NEAR(training.ranks[1].mean.waits, 5 * kUs, kTight);
+  for (const RankOfTraining& rank : training.ranks) {
+    EXPECT_EQ(rank.remarks.at("collectives whose group has other ranks than its size says"), 1);
+  }
+}
+
 TEST(ImportRanks, CallsThatAreNotCompared) {
   const auto why = [](const std::vector<RankFile>& files) {
     const TrainingRanks training = Import(files);

@@ -501,6 +501,29 @@ TEST(CampaignTest, MoreRunsOfOftenMeasuredPointsPromiseLittle) {
   }
 }
 
+// A first visit and later ones each have the runs that are asked of their kind.
+TEST(CampaignTest, LaterVisitsHaveRunsOfTheirOwnNumber) {
+  const StateSpace space = DenseSteps({{30'000}});
+  const TempFolder folder;
+  RecordedBackend device(UnitsScript(0.1));
+  CampaignOptions options;
+  options.budget_s = kForever;
+  options.relative_error = 1e-9;
+  options.least_visit_s = 0;
+  options.first_runs = 4;
+  options.more_runs = 9;
+  options.most_runs = 22;
+  RunOn(folder.Path("p"), space, &device, options);
+  std::map<MeasuredPoint, std::vector<std::size_t>> visits;
+  for (const MeasuredSamples& line : LinesOf(folder.Path("p"))) {
+    visits[line.point].push_back(line.seconds.size());
+  }
+  ASSERT_EQ(visits.size(), 2U);
+  for (const auto& [point, runs] : visits) {
+    EXPECT_EQ(runs, (std::vector<std::size_t>{4, 9, 9})) << Text(point);
+  }
+}
+
 TEST(CampaignTest, TheWorstStepGetsTheTime) {
   const StateSpace space = DenseSteps({{20'000, 10'000}, {20'001, 10'001}});
   RecordedScript script = UnitsScript();

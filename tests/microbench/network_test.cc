@@ -139,7 +139,7 @@ NetworkRow Told(NetworkKind kind, const std::string& verb, const std::string& ke
   told.Set("peer", verb == "sent" ? 1 : 0).Set("problem", "").Set("rate", 1e9);
   told.Set("median", 2e-4).Set("p10", 1e-4).Set("segments", 1e6).Set("retransmitted", 20);
   told.Set("needless", 3).Set("rtt", 3e-4).Set("min_rtt", 1e-4).Set("window", 20);
-  told.Set("segment", 1448).Set("receiver_limited", 0.25).Set("sender_limited", 0);
+  told.Set("segment", 1448).Set("receiver_limited", 0.25).Set("sender_limited", 0.125);
   told.Set("congestion_control", "cubic").Set(key, value);
   std::vector<NetworkRow> rows(1);
   rows[0].kind = kind;
@@ -149,10 +149,31 @@ NetworkRow Told(NetworkKind kind, const std::string& verb, const std::string& ke
   return rows[0];
 }
 
-TEST(NetworkProtocol, ResultsThatCannotBeAreNone) {
-  EXPECT_EQ(Told(Kind::kLatency, "sent").rtt_median_s, 2e-4);
-  EXPECT_EQ(Told(Kind::kPaced, "sent").tcp->retransmitted, 20);
+TEST(NetworkProtocol, EachNumberOfAResultIsItsOwn) {
   EXPECT_EQ(Told(Kind::kPaced, "got").bytes_per_s, 1e9);
+  EXPECT_FALSE(Told(Kind::kPaced, "got").tcp);
+  EXPECT_FALSE(Told(Kind::kLatency, "got").bytes_per_s);
+  for (const Kind kind : {Kind::kLatency, Kind::kPaced}) {
+    const NetworkRow row = Told(kind, "sent");
+    EXPECT_EQ(row.rtt_median_s.has_value(), kind == Kind::kLatency);
+    EXPECT_EQ(row.rtt_median_s.value_or(2e-4), 2e-4);
+    EXPECT_EQ(row.rtt_p10_s.value_or(1e-4), 1e-4);
+    EXPECT_FALSE(row.bytes_per_s);
+    ASSERT_TRUE(row.tcp);
+    EXPECT_EQ(row.tcp->segments, 1'000'000);
+    EXPECT_EQ(row.tcp->retransmitted, 20);
+    EXPECT_EQ(row.tcp->needless, 3);
+    EXPECT_EQ(row.tcp->rtt_s, 3e-4);
+    EXPECT_EQ(row.tcp->min_rtt_s, 1e-4);
+    EXPECT_EQ(row.tcp->window_segments, 20);
+    EXPECT_EQ(row.tcp->segment_bytes, 1448);
+    EXPECT_EQ(row.tcp->receiver_limited, 0.25);
+    EXPECT_EQ(row.tcp->sender_limited, 0.125);
+    EXPECT_EQ(row.tcp->congestion_control, "cubic");
+  }
+}
+
+TEST(NetworkProtocol, ResultsThatCannotBeAreNone) {
   EXPECT_EQ(Told(Kind::kPaced, "got", "problem", "it broke").problem, "b: it broke");
   for (const auto& [key, value] :
        std::vector<std::pair<std::string, std::string>>{{"median", "6"},
@@ -164,6 +185,7 @@ TEST(NetworkProtocol, ResultsThatCannotBeAreNone) {
                                                         {"congestion_control", ""},
                                                         {"congestion_control", "\n"},
                                                         {"receiver_limited", "1.5"},
+                                                        {"sender_limited", "1.5"},
                                                         {"segment", "1e9"},
                                                         {"problem", "\x1b[2J"},
                                                         {"peer", "2"}}) {

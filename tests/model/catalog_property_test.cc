@@ -245,6 +245,26 @@ TEST_P(CatalogTest, SaysWhatItIs) {
   }
 }
 
+// A formula is in the symbols of its inputs, but for one that may have no part. Those that refer to
+// another formula, or to what a simulation finds, leave theirs to it.
+TEST_P(CatalogTest, TheFormulaHasItsInputs) {
+  if (IsStep(model())) return;
+  const std::string formula = model().formula;
+  const std::regex refers(" as in | of the header|^min over | by mean value analysis| that of ");
+  const std::set<std::string> of_other_terms = {
+      "collective/async_staleness_sd",  // C is the time of a cycle
+      "limits/server_half_ceiling",     // flat and slope are those of a side
+      "overlap/input"};                 // n is g b a
+  if (std::regex_search(formula, refers) || of_other_terms.count(model().id) > 0) return;
+  const std::set<std::size_t> moving = MovingInputs(model());
+  for (std::size_t i = 0; i < model().inputs.size(); ++i) {
+    const std::regex symbol("(^|[^A-Za-z_0-9])" + std::string(model().inputs[i].symbol) +
+                            "($|[^A-Za-z_0-9])");
+    EXPECT_TRUE(std::regex_search(formula, symbol) || moving.count(i) == 0)
+        << formula << " lacks " << model().inputs[i].symbol;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Catalogue, CatalogTest, ::testing::Range<std::size_t>(0, Entries().size()),
                          [](const ::testing::TestParamInfo<std::size_t>& entry) {
                            return TestName(Entries().at(entry.param).id);

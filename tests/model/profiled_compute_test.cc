@@ -228,6 +228,30 @@ TEST(ProfiledCompute, ABlockThatIsRecomputedRunsForwardOnceMore) {
   EXPECT_TRUE(Near(sum.log_sd, 0.01 * std::sqrt(squares) / 106));
 }
 
+// Which passes of a layer were only measured while others used the device.
+TEST(ProfiledCompute, WhatIsFlaggedIsSaidOfItsPass) {
+  Workload small = Small();
+  for (Layer& layer : small.layers) layer.name = "h.0." + layer.name;
+  for (const Recompute recompute : {Recompute::kNone, Recompute::kFull}) {
+    small.recompute = recompute;
+    for (const TrainingPass busy : {kForward, kBackward, kUpdate}) {
+      ComputeProfile profile = SmallProfile("cpu");
+      for (MeasuredSamples& samples : profile.samples) {
+        const bool is_dense = samples.point.operation == small.layers[1].operation;
+        samples.busy = samples.point.pass == busy && (is_dense || busy == kUpdate);
+      }
+      const ProfiledSum sum = Compute(profile, small).Sum(8);
+      EXPECT_TRUE(sum.flagged);
+      const ProfiledLayer& dense = sum.layers[1];
+      EXPECT_EQ(dense.forward.flagged, busy == kForward);
+      EXPECT_EQ(dense.backward.flagged,
+                busy == kBackward || (busy == kForward && recompute == Recompute::kFull));
+      EXPECT_EQ(dense.update.flagged, busy == kUpdate);
+      EXPECT_FALSE(sum.layers[2].forward.flagged || sum.layers[2].backward.flagged);
+    }
+  }
+}
+
 // A pass that is scaled from another is known to a factor of 1.5, which layers share.
 TEST(ProfiledCompute, ARecomputedPassIsAsUncertainAsItsParts) {
   Workload small = Small();

@@ -349,6 +349,12 @@ TEST(Remedies, ChangeWhatTheySay) {
   }
   EXPECT_EQ(find(plan, {}, "6 servers").at(0).plan.servers, 6);
   EXPECT_EQ(find(plan, {}, "16 bits").at(0).plan.bytes_per_parameter, 2);
+  Plan halved = plan;
+  halved.bytes_per_parameter = 2;
+  EXPECT_TRUE(find(halved, {}, "16 bits").empty());
+  Plan compressed = plan;
+  compressed.compress = {Compressor::kInt8, 0};
+  EXPECT_TRUE(find(compressed, {}, "16 bits").empty());
   EXPECT_EQ(find(plan, {}, "twice the local batch: 64").at(0).plan.local_batch, 64);
   EXPECT_EQ(find(plan, {Cause::kLoss}, "BBR").at(0).plan.link.congestion_control,
             CongestionControl::kBbr);

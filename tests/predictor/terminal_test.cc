@@ -257,6 +257,9 @@ TEST(HangingLine, KeepsANumberWithItsUnit) {
   // A list's comma ends it, and a name is no number.
   EXPECT_EQ(HangingLine("", "fast 4, slow", 8), "fast 4,\nslow\n");
   EXPECT_EQ(HangingLine("", "on resnet50 only", 11), "on resnet50\nonly\n");
+  EXPECT_EQ(HangingLine("", "on resnet50 only", 10), "on\nresnet50\nonly\n") << "one too few";
+  EXPECT_EQ(HangingLine("- ", "on resnet50", 12), "- on\n  resnet50\n");
+  EXPECT_EQ(HangingLine("- ", "on resnet50", 13), "- on resnet50\n");
   EXPECT_EQ(HangingLine("! ", "ends with 5", 100), "! ends with 5\n");
 }
 
