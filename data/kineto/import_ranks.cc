@@ -13,7 +13,6 @@
 #include "data/io/runs.h"
 #include "data/kineto/rank_trace.h"
 #include "data/kineto/spans.h"
-#include "data/plan/check_spread.h"
 #include "data/record/input_error.h"
 #include "data/values/quantile.h"
 
@@ -473,7 +472,6 @@ void MeasureRun(const TrainingRanks& training, int marks, Run* run) {
   run->extra_columns = std::make_shared<const std::vector<std::string>>(1, "measured_steps");
   run->extra = {fmt::format("{:.6g}", static_cast<double>(count) / marks)};
   run->place = {path, 0, ""};
-  CheckSpread(*run);
   if (!kStepTimes.Holds(step)) {
     throw InputError({path, 0, "step_time_s"}, fmt::format("{:.6g}", step), "is out of range",
                      kStepTimes.Text());

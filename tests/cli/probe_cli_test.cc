@@ -50,7 +50,10 @@ TEST_F(ProbeCli, RanksOfTheEnvironmentMeasureAndWriteAProfile) {
   const std::size_t colon = master.rfind(':');
   const std::vector<Words> launchers = {
       {"RANK=", "WORLD_SIZE=3", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + master.substr(colon + 1)},
-      {"OMPI_COMM_WORLD_RANK=", "OMPI_COMM_WORLD_SIZE=3"},
+      // torchrun listens at the port that it tells, and leaves the next one to its workers.
+      {"OMPI_COMM_WORLD_RANK=", "OMPI_COMM_WORLD_SIZE=3", "MASTER_ADDR=127.0.0.1",
+       "MASTER_PORT=" + std::to_string(std::stoi(master.substr(colon + 1)) - 1),
+       "TORCHELASTIC_USE_AGENT_STORE=True"},
       {"SLURM_PROCID=", "SLURM_NTASKS=3", "SLURM_STEP_NODELIST=127.0.0.1,n[2-3]"}};
   std::vector<ProcessResult> results(3);
   std::vector<std::thread> hosts;
@@ -60,7 +63,6 @@ TEST_F(ProbeCli, RanksOfTheEnvironmentMeasureAndWriteAProfile) {
       variables.front() += std::to_string(rank);
       variables.push_back(kToken);
       Words words = kShort;
-      if (rank == 1) words = words + Words{"--master", master};
       // Slurm says no port: the last of --master is for that.
       if (rank == 2) words = words + Words{"--master", master, "--name", "third"};
       if (rank == 0) words = words + Words{"--json", "--name", "first"};

@@ -278,6 +278,9 @@ TEST_F(ShapeCli, WhatCannotBeSetIsRefused) {
        "--shape: makes too many conditions; allowed: at most 100000"},
       {on_lo + Words{"--shape", trips(200), "--replicates", "1000"},
        "runs; allowed: at most 100000"},
+      // As many conditions as runs are allowed, each twice.
+      {on_lo + Words{"--shape", trips(400) + "; " + losses(250), "--replicates", "2"},
+       "--shape: makes 200000 runs; allowed: at most 100000"},
       {on_lo + Words{"--shape", "jitter=1 ms"},
        "--shape: 'jitter' is nothing that a link can be given; allowed: bandwidth, rtt, loss"},
       {on_lo + Words{"--shape", "bandwidth"}, "--shape: 'bandwidth' names no values"},

@@ -328,6 +328,16 @@ TEST(ListTexts, EachCellIsTheLists) {
       line += " " + Number(d.at("memory_bandwidth_gb_per_s"));
     }
     ExpectLine(machines, line + " " + Text(d.at("title")));
+    if (d.at("name") == "t4") {
+      EXPECT_EQ(d.at("fp32_tflop_per_s"), 8.1);
+      EXPECT_EQ(d.at("fp16_tflop_per_s"), 65);
+      EXPECT_TRUE(d.at("tf32_tflop_per_s").is_null());
+      EXPECT_TRUE(d.at("bf16_tflop_per_s").is_null());
+      EXPECT_TRUE(d.at("fp8_tflop_per_s").is_null());
+    }
+    if (d.at("name") == "a100") {
+      EXPECT_EQ(d.at("tf32_tflop_per_s"), 156);
+    }
     if (d.at("name") != "h200") continue;
     EXPECT_EQ(d.at("memory_bytes"), 141.0 * 1024 * 1024 * 1024);
     EXPECT_EQ(d.at("memory_bandwidth_gb_per_s"), 4800);

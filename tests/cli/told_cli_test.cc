@@ -121,6 +121,17 @@ TEST(RefusalTexts, AreWholeSentences) {
       {{"microbench", "--workload", "message_1024"},
        "--workload: 'message_1024' has no layers with operations to measure; allowed: a workload "
        "whose file states them (stepcast import onnx writes such)\n"},
+      {{"explain", "--cluster", "gce-t4", "--workload", "resnet50"},
+       "--local-batch: is required; allowed: samples of one micro-step on one device, like 32\n"},
+      {{"workloads", "nobody"}, "NAME: 'nobody' is not a known workload; allowed: "},
+      {{"machines", "nobody"}, "CLUSTER: 'nobody' is not a shipped cluster" + clusters},
+      {{"machines", runs}, runs + ":"},
+      {{"calibrate", "--cluster", "gce-t4", "--runs", runs, "--fix", "resnet50/update_time=5 ms",
+        "--fix", "vgg16/update_time=5 ms"},
+       "parameter: 'vgg16/update_time' is no parameter of these runs"},
+      {{"calibrate", "--cluster", "gce-t4", "--runs", runs, "--fix", "resnet50/update_time=5 ms",
+        "--fix", "resnet50/update_time=6 ms"},
+       "--fix: 'resnet50/update_time=6 ms' is stated twice; allowed: each parameter once\n"},
       {{"workloads", "--workload-file", folder.Path("none.yaml")},
        folder.Path("none.yaml") + ": cannot be read: No such file or directory\n"},
   };
@@ -229,6 +240,8 @@ TEST(BashCompletion, OffersWhatMayStandThere) {
       {{"predict", "--device", "a100_p"}, "a100_pcie"},
       {{"predict", "--workload", "vgg1"}, "vgg16 vgg19"},
       {{"predict", "--optimizer", ""}, "sgd momentum adam"},
+      {{"recommend", "--try-shard", ""}, "none optimizer gradients parameters hybrid"},
+      {{"recommend", "--try-strategy", "ps"}, "ps-sync ps-async"},
       {{"import", ""},
        "steps nccl-tests osu iperf3 ping ethtool ss adaptdl onnx kineto kineto-ranks pcap"},
       {{"import", "steps", "zet"}, "zeta.csv"},
@@ -245,6 +258,27 @@ TEST(BashCompletion, OffersWhatMayStandThere) {
     const ProcessResult result =
         RunProcess(Words{"bash", ask, script, "stepcast"} + line.line, {.folder = folder.path()});
     EXPECT_EQ(result.out, line.offered + "\n") << line.line.back() << result.err;
+  }
+}
+
+// The same for zsh, in the words of its _arguments: a number for each place but the last, and what
+// means something to zsh behind a backslash.
+TEST(ZshCompletion, OffersWhatMayStandThere) {
+  const std::string script = Stepcast({"completion", "zsh"}).out;
+  const std::string imports =
+      "steps nccl-tests osu iperf3 ping ethtool ss adaptdl onnx kineto kineto-ranks pcap";
+  for (const std::string& line :
+       {"'1:value:(" + imports + ")' \\ '*:value:_files'",
+        std::string("'1:value:(network show script steps collectives)' \\ '*:value:_files'"),
+        std::string("'*:value:(bash zsh fish)'"),
+        std::string(R"('*--multicast=-[the network copies what servers distribute (ps-sync)])") +
+            R"(::\[=yes|no\]:(yes no)')",
+        std::string(
+            R"('*--filter=[pcap\: packets to read, as tcpdump'\''s expressions tell them])") +
+            ":E:'",
+        std::string(":V,V,...:(none optimizer gradients parameters hybrid)'"),
+        std::string("'*--flows[pcap\\: show all flows]'")}) {
+    ExpectSaid(script, line, true);
   }
 }
 

@@ -604,6 +604,65 @@ TEST(ImportOnnx, TensorsOfYesAndNoAreRead) {
   }
 }
 
+// What a file computes of its own tensors, element by element: one yes and one no.
+TEST(ImportOnnx, ComparisonsOfTensorsAreComputed) {
+  const struct {
+    const char* op;
+    Dims first;
+    Dims second;
+  } cases[] = {{"And", {1, 1}, {1, 0}},
+               {"And", {1, 0}, {1, 1}},
+               {"Or", {1, 0}, {0, 0}},
+               {"Or", {0, 0}, {1, 0}},
+               {"Or", {1, 0}, {1, 0}},
+               {"Equal", {3, 4}, {3, 5}},
+               {"Equal", {0, 4}, {0, 0}},
+               {"Greater", {5, 3}, {4, 3}},
+               {"Greater", {1, 3}, {0, 4}},
+               {"GreaterOrEqual", {4, 3}, {4, 4}},
+               {"GreaterOrEqual", {5, 0}, {4, 1}},
+               {"Less", {3, 4}, {4, 4}},
+               {"Less", {0, 5}, {1, 4}},
+               {"LessOrEqual", {4, 5}, {4, 4}},
+               {"LessOrEqual", {3, 1}, {4, 0}}};
+  for (const auto& c : cases) {
+    Model m;
+    std::string x = m.Convolution(m.Input("x", {"batch", "3", "4", "4"}), "w", 3, 8, 1, 1, 0);
+    m.Integers("first", c.first);
+    m.Integers("second", c.second);
+    m.Integers("yes", {-1, 7});
+    m.Integers("no", {9, 128});
+    const std::string which = m.Node(c.op, {"first", "second"});
+    x = m.Node("Reshape", {x, m.Node("Where", {which, "yes", "no"})});
+    m.Weight("fc", {128, 10});
+    m.Output(m.Node("MatMul", {x, "fc"}));
+    const Workload w = Import(m);
+    ASSERT_EQ(w.layers.size(), 2U) << c.op;
+    EXPECT_EQ(w.layers[1].tensors, (Dims{1280})) << c.op;
+  }
+}
+
+// Before opset 10 what is sliced is said by attributes.
+TEST(ImportOnnx, OldSlicesHaveAttributes) {
+  for (const bool old : {false, true}) {
+    Model m(old ? 9 : 10);
+    std::string x = m.Convolution(m.Input("x", {"batch", "3", "4", "6"}), "w", 3, 8, 1, 1, 0);
+    if (old) {
+      x = m.Node("Slice", {x}, Model::Ints{"axes", {3, 2}}, Model::Ints{"starts", {1, 0}},
+                 Model::Ints{"ends", {6, 2}});
+    } else {
+      m.Integers("from", {1, 0});
+      m.Integers("to", {6, 2});
+      m.Integers("axes", {3, 2});
+      x = m.Node("Slice", {x, "from", "to", "axes"});
+    }
+    x = m.Node("Flatten", {x});
+    m.Weight("fc", {80, 10});
+    m.Output(m.Node("MatMul", {x, "fc"}));
+    EXPECT_EQ(OperationOf<DenseOp>(Import(m), 2), (DenseOp{1, 80, 10, false, true})) << old;
+  }
+}
+
 // The last stride of a slice may be cut short, and takes an element all the same.
 TEST(ImportOnnx, SlicesWithStepsAreRead) {
   struct Taken {

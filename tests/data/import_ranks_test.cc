@@ -250,6 +250,28 @@ TEST(ImportRanks, MessagesOfAnyForm) {
   }
 }
 
+// Bytes of an element, by its type as PyTorch or C++ has it.
+TEST(ImportRanks, TypesHaveTheirSizes) {
+  const std::pair<double, std::vector<const char*>> sizes[] = {
+      {1, {"Byte", "unsigned char", "Char", "signed char", "Bool", "bool", "Float8_e5m2"}},
+      {1, {"Float8_e4m3fn", "Float8_e5m2fnuz", "Float8_e4m3fnuz"}},
+      {2, {"Short", "short int", "short", "Half", "c10::Half", "BFloat16", "c10::BFloat16"}},
+      {4, {"Int", "int", "Float", "float"}},
+      {8, {"Long", "long int", "long", "Double", "double"}},
+      {8, {"ComplexFloat", "c10::complex<float>"}},
+      {16, {"ComplexDouble", "c10::complex<double>"}}};
+  for (const auto& [size, types] : sizes) {
+    for (const char* type : types) {
+      const TrainingRanks training =
+          Import({RankFile(World(0, 4))
+                      .Step(1, 0, 100)
+                      .AllReduce(5, 10, 50, Message("allreduce", 50, 50, type, 4))});
+      ASSERT_EQ(training.classes.size(), 1U) << type;
+      EXPECT_EQ(training.classes[0].bytes, 50 * size) << type;
+    }
+  }
+}
+
 // A call that is over has launched nothing more.
 TEST(ImportRanks, CallsBeforeALaunch) {
   RankFile file = RankFile(World(0, 4)).Step(1, 0, 100);
@@ -290,6 +312,7 @@ TEST(ImportRanks, KindsOfCalls) {
     ASSERT_EQ(training.classes.size(), 1U);
     EXPECT_EQ(training.classes[0].call, c.call) << c.message;
     EXPECT_EQ(training.classes[0].bytes, c.bytes) << c.message;
+    EXPECT_EQ(training.classes[0].bus_bytes_per_s.has_value(), c.bus > 0) << c.message;
     EXPECT_NEAR(training.classes[0].bus_bytes_per_s.value_or(0), c.bus * c.bytes / 50e-6, 1e-3);
   }
 }

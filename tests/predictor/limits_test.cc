@@ -881,6 +881,22 @@ Truth PlainTruth() {
   return truth;
 }
 
+// What the bounds of queues say: half of the ceiling with one worker less than the knee, and half of
+// what a worker does alone with twice as many as there.
+TEST(ClosedForms, AsynchronousOnesGoByTheKnee) {
+  const Predictor predictor = MakePredictor(PlainTruth());
+  Plan plan = BasePlan(Strategy::kPsAsync, 2);
+  plan.link.bandwidth = GigabitsPerSecond(10.0);
+  plan.server_link.bandwidth = GigabitsPerSecond(10.0);
+  const ClosedLimits closed = FindScalingLimits(predictor, plan, 1, {.most_workers = 64}).closed;
+  ASSERT_TRUE(closed.knee && closed.half_ceiling && closed.half_efficiency);
+  const double knee = closed.knee->value();
+  ASSERT_GT(knee, 2.5);
+  ASSERT_LT(knee, 64);
+  EXPECT_NEAR(closed.half_ceiling->value() / (knee - 1), 1, 0.01);
+  EXPECT_NEAR(closed.half_efficiency->value() / (2 * knee), 1, 0.01);
+}
+
 constexpr int kFar = 20'000;  // as far as is searched
 
 // How many comparisons it is: none where the closed form lies beyond what is searched.

@@ -102,7 +102,8 @@ class Stubs(unittest.TestCase):
 
     def test_docstrings_state_units(self):
         self.assertIn("[s]", stepcast.CompiledPlan.predict.__doc__)
-        self.assertIn("[bytes/s]", stepcast.Plan.__doc__)
+        for unit in ("[bytes]", "[bytes/s]", "[s]", "[samples/s]"):
+            self.assertIn(unit, stepcast.Plan.__doc__)
 
 
 if __name__ == "__main__":
