@@ -177,7 +177,9 @@ TEST(LinkLog, ANumberThatNoLinkHasIsRefused) {
   const TempFolder folder;
   const auto refused = [&](auto read, const std::string& text, const std::string& says) {
     const std::string path = folder.Write("log", text);
-    EXPECT_TRUE(Says(ErrorOf([&] { read(path); }), says)) << text;
+    const auto error = ErrorOf([&] { read(path); });
+    EXPECT_TRUE(Says(error, says)) << text;
+    EXPECT_TRUE(Says(error, path + ": ")) << text;
   };
   const std::string ping = "64 bytes from 10.0.0.2: icmp_seq=1 ttl=64 time=";
   const std::string counts = "1 packets transmitted, 1 received\n";
