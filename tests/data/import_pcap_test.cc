@@ -425,6 +425,28 @@ TEST_F(PcapTest, AHostMayHaveTwoAddresses) {
   EXPECT_NEAR(step.busy_in_compute_s, 0.002, 1e-9);
 }
 
+// A host whose steps are not told has none, whose capture is read before or after it.
+TEST_F(PcapTest, StepsAreThoseOfTheHostThatCaptured) {
+  for (const bool first : {false, true}) {
+    std::vector<CaptureFile> files;
+    for (const bool told : {first, !first}) {
+      TestCapture capture;
+      const int from = told ? 0 : 2;
+      capture.Add(kStart + 120 * kMs,
+                  {.from = Address(from), .to = Address(from + 1), .payload = 1500});
+      const std::string host = told ? "n1" : "n2";
+      files.push_back({folder_.Write(host + ".pcap", capture.bytes()), host});
+    }
+    const CapturedTraffic traffic = ImportPcap(files, TwoSteps({"n1"}), {});
+    ASSERT_EQ(traffic.flows.size(), 2U);
+    for (const CapturedFlow& flow : traffic.flows) {
+      const bool told = flow.from == Address(0);
+      EXPECT_EQ(flow.steps.size(), told ? 1U : 0U);
+      EXPECT_EQ(flow.periods.during.bytes, told ? 1500 : 0);
+    }
+  }
+}
+
 // ---- Hosts.
 
 // A ring of hosts, each of which captured what it sent and what it received, by a clock of its own.
