@@ -13,7 +13,7 @@
 #include "calibrate/scatter.h"
 #include "calibrate/solver.h"
 #include "calibrate/starting_point.h"
-#include "data/values/quantile.h"
+#include "data/record/quantile.h"
 #include "model/statistics/normal.h"
 #include "model/step/parameter_specs.h"
 

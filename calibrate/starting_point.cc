@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "data/values/quantile.h"
+#include "data/record/quantile.h"
 
 namespace stepcast {
 namespace {

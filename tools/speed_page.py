@@ -9,7 +9,8 @@ import sys
 
 from compare_benchmarks import medians, processor
 
-STRATEGIES = [("ring_curve", "ring"), ("tree_curve", "tree"), ("hierarchical_curve", "hierarchical"),
+STRATEGIES = [("ring_curve", "ring"), ("tree_curve", "tree"),
+              ("hierarchical_curve", "hierarchical"),
               ("byteps_curve", "BytePS, 4 servers"), ("ps_sync_curve", "parameter servers, 4"),
               ("ps_async_curve", "the same, asynchronous"), ("sharded", "sharded, BERT-base"),
               ("topk", "top-k, BERT-base"), ("local_steps", "an exchange each 8 steps"),
@@ -58,12 +59,12 @@ def arrays(times, results):
     """Millions of plans a second, from the items of the last size."""
     rates = {b["run_name"]: b["items_per_second"] / 1e6 for b in results["benchmarks"]
              if b.get("aggregate_name") == "median" and "items_per_second" in b}
-    rows = [[what, f"{rates[f'Plans/{name}']:.3g}"]
-            for name, what in (("step_times/1000000", "step times, one thread"),
-                               ("with_intervals/1000000", "with intervals, one thread"),
-                               ("step_times_2_threads/1000000/real_time", "step times, two threads"),
-                               ("with_intervals_2_threads/1000000/real_time",
-                                "with intervals, two threads"))]
+    rows = [[what, f"{rates[f'Plans/{name}/1000000{clock}']:.3g}"]
+            for name, clock, what in (
+                ("step_times", "", "step times, one thread"),
+                ("with_intervals", "", "with intervals, one thread"),
+                ("step_times_2_threads", "/real_time", "step times, two threads"),
+                ("with_intervals_2_threads", "/real_time", "with intervals, two threads"))]
     return table(["a million plans in one call", "millions a second"], rows)
 
 
@@ -101,42 +102,46 @@ def main():
     path = pathlib.Path(sys.argv[1])
     times, context = medians(path)
     results = json.loads(path.read_text())
+    other = table(["", "time"], [[what, time_text(times[name])] for name, what in OTHERS])
     page = f"""# Speed
 
-What answers cost. `tools/bench --page` measures all of this in one run and writes this page: medians of seven
-repetitions, of processor time on one core where nothing else is said. This time the processor was an
-{processor()} with {context['num_cpus']} cores, on {context['date'][:10]}; a ratio of two lines says more than either,
-since machines differ and others may use them.
+What answers cost. `tools/bench --page` measures all of this in one run and writes this page:
+medians of seven repetitions, of processor time on one core where nothing else is said. This time
+the processor was an {processor()} with {context['num_cpus']} cores, on {context['date'][:10]}; a
+ratio of two lines says more than either, since machines differ and others may use them.
 
 ## One question
 
 {questions(times)}
-The last column is a limit to be seen beside the others: as many additions, multiplications, divisions, roots and
-exponentials as one evaluation of the model's own formula has, on numbers that do not wait for each other. A compiled
-plan has less to do than the formula, because what a query cannot change is worked out before.
+The last column is a limit to be seen beside the others: as many additions, multiplications,
+divisions, roots and exponentials as one evaluation of the model's own formula has, on numbers that
+do not wait for each other. A compiled plan has less to do than the formula, because what a query
+cannot change is worked out before.
 
 ## Arrays
 
 {arrays(times, results)}
-Threads pay from some thousands of plans on, and answers do not depend on how many there are. Two cores that are threads
-of one processor core have less than twice its speed.
+Threads pay from some thousands of plans on, and answers do not depend on how many there are. Two
+cores that are threads of one processor core have less than twice its speed.
 
 ## Other work
 
-{table(["", "time"], [[what, time_text(times[name])] for name, what in OTHERS])}
+{other}
 ## How costs grow
 
 The slope is that of ln(time) by ln(size): 0 where size does not matter, 1 where time goes with it.
 
 {growth(times)}"""
     if len(sys.argv) == 4:
+        compared = beside(json.loads(pathlib.Path(sys.argv[3]).read_text()))
         page += f"""
 ## Beside a goodput function
 
-The goodput function of AdaptDL (`adaptdl/goodput.py`) and `stepcast.pollux`, which has its interface and answers from
-compiled plans, turn by turn in one run, from Python (`tools/compare_goodput.py`):
+The goodput function of AdaptDL (`adaptdl/goodput.py`) and `stepcast.pollux`, which has its
+interface and answers from compiled plans, turn by turn in one run, from Python
+(`tools/compare_goodput.py`):
 
-{beside(json.loads(pathlib.Path(sys.argv[3]).read_text()))}"""
+{compared}"""
     pathlib.Path(sys.argv[2]).write_text(page)
     print(f"written to {sys.argv[2]}")
 

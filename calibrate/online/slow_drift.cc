@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "data/values/quantile.h"
+#include "data/record/quantile.h"
 
 namespace stepcast {
 namespace {

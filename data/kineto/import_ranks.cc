@@ -14,7 +14,7 @@
 #include "data/kineto/rank_trace.h"
 #include "data/kineto/spans.h"
 #include "data/record/input_error.h"
-#include "data/values/quantile.h"
+#include "data/record/quantile.h"
 
 namespace stepcast {
 namespace {

@@ -12,9 +12,9 @@
 #include "data/logs/json_leaves.h"
 #include "data/plan/si_range.h"
 #include "data/record/input_error.h"
+#include "data/record/quantile.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
-#include "data/values/quantile.h"
 #include "data/values/size_limits.h"
 
 namespace stepcast {

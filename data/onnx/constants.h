@@ -53,7 +53,7 @@ OnnxPicks OnnxPicksOf(std::int64_t length, std::int64_t start, std::int64_t end,
 std::int64_t OnnxInteger(double value);
 OnnxDims OnnxIntegers(const OnnxData& data);
 
-// The 0-based axis that `axis`, which counts from behind where it is negative, is of `rank`; nothing
+// The 0-based axis that `axis` is of `rank`, counted from behind where it is negative; nothing
 // where there is none such.
 std::optional<std::size_t> OnnxAxis(std::int64_t axis, std::size_t rank);
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "data/values/quantile.h"
+#include "data/record/quantile.h"
 
 namespace stepcast {
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "data/values/quantile.h"
+#include "data/record/quantile.h"
 
 namespace stepcast {
 

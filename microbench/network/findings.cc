@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <set>
 
-#include "data/values/quantile.h"
+#include "data/record/quantile.h"
 
 namespace stepcast::network {
 namespace {

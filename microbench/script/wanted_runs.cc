@@ -13,8 +13,8 @@
 #include "data/io/runs.h"
 #include "data/io/text_file.h"
 #include "data/plan/fields.h"
+#include "data/record/quantile.h"
 #include "data/values/names.h"
-#include "data/values/quantile.h"
 #include "data/values/size_limits.h"
 
 namespace stepcast::script {

@@ -165,9 +165,9 @@ typedef struct stepcast_plan stepcast_plan;
 // One worker with one sample, and otherwise nothing stated.
 stepcast_status stepcast_plan_create(stepcast_plan** plan, char** error);
 // Sets a field by the name of its column in the runs CSV: "strategy" to "ring", "placement" to
-// "4-4-2", "hosts" to "a+b", "pipelined_servers" to "yes". An empty text takes back what was said of
-// a field that a plan need not say, as an empty cell does there. What does not go together is found
-// when the plan is used. A field that is refused is left as it was.
+// "4-4-2", "hosts" to "a+b", "pipelined_servers" to "yes". An empty text takes back what was said
+// of a field that a plan need not say, as an empty cell does there. What does not go together is
+// found when the plan is used. A field that is refused is left as it was.
 stepcast_status stepcast_plan_set_text(stepcast_plan* plan, const char* field, const char* value,
                                        char** error);
 // The same for a number, whose unit is in the name: "local_batch" to 64, "link_gbit_per_s" to 10,
@@ -274,8 +274,9 @@ typedef struct stepcast_prediction_values {
 
 // `device` is what the workload runs on; NULL is the cluster's, with the data sheet of the cluster
 // file if there is one. No other file is opened: what a shipped cluster names is read with
-// stepcast_device_read, or compute is a prior. Where nothing tells the compute time (no run of the workload in the
-// calibration, and no layers or no data sheet) it is a wide prior, and a flag says so.
+// stepcast_device_read, or compute is a prior. Where nothing tells the compute time (no run of the
+// workload in the calibration, and no layers or no data sheet) it is a wide prior, and a flag says
+// so.
 stepcast_status stepcast_predictor_create(const stepcast_cluster* cluster,
                                           const stepcast_workload* workload,
                                           const stepcast_device* device,

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "data/plan/fields.h"
-#include "data/values/quantile.h"
+#include "data/record/quantile.h"
 #include "model/step/discrepancy.h"
 
 namespace stepcast::cli {

@@ -16,7 +16,7 @@
 #include "data/pcap/import_pcap.h"
 #include "data/pcap/traffic_summary.h"
 #include "data/plan/fields.h"
-#include "data/values/quantile.h"
+#include "data/record/quantile.h"
 
 namespace stepcast::cli {
 namespace {

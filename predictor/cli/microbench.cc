@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kAllWorkloads = "all";
 constexpr int kMostMeasuredBatch = 1'000'000;
-constexpr int kMostThreads = 4096;
+constexpr int kMostOfAKind = 4096;  // threads, or GPUs
 
 // Refuses the last of the list where it is in there twice.
 template <class T>
@@ -176,8 +176,8 @@ BackendOptions ReadBackendOptions(const Arguments& args) {
   BackendOptions options;
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   options.threads =
-      ReadInteger(args, "threads", 1, kMostThreads, static_cast<int>(std::max(1L, cores)));
-  options.device = ReadInteger(args, "gpu", 0, kMostThreads, options.device);
+      ReadInteger(args, "threads", 1, kMostOfAKind, static_cast<int>(std::max(1L, cores)));
+  options.device = ReadInteger(args, "gpu", 0, kMostOfAKind, options.device);
   options.channels_last = ReadChoice(args, "layout", kLayouts, 0) == 1;
   options.search = args.Has("search");
   return options;

@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "data/io/csv.h"
-#include "data/values/quantile.h"
+#include "data/record/quantile.h"
 
 namespace stepcast::cli {
 

@@ -305,7 +305,7 @@ TEST(NewDevice, WithoutADataSheetHasAPrior) {
   const Predictor unknown(fitted, *FindWorkload("resnet50"), std::nullopt, "abacus");
   const Prediction p = unknown.Predict(AllreducePlan({1}, 64));
   EXPECT_EQ(p.compute_source, ComputeSource::kPrior);
-  EXPECT_TRUE(HasFlag(p, "was not measured on abacus, and the device has no data sheet"));
+  EXPECT_TRUE(HasFlag(p, "was not measured on abacus, and no data sheet"));
   EXPECT_GT(p.log_sd, 3);
 }
 

@@ -1,4 +1,4 @@
-#include "data/values/quantile.h"
+#include "data/record/quantile.h"
 
 #include <gtest/gtest.h>
 

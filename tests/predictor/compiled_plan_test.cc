@@ -798,7 +798,7 @@ TEST(PredictMany, AnswersAsOneByOne) {
   }
 }
 
-// With times alone, with intervals, and with questions that make no sense, on any number of threads.
+// Of times alone and of intervals, with questions that make no sense among them.
 TEST(PredictMany, ThreadsChangeNoBit) {
   constexpr std::size_t kQueries = 3 * kQueriesOfAThread + 17;
   for (const Kind& kind : Kinds()) {

@@ -1,6 +1,6 @@
 // Quantiles of a list of values.
-#ifndef STEPCAST_DATA_VALUES_QUANTILE_H_
-#define STEPCAST_DATA_VALUES_QUANTILE_H_
+#ifndef STEPCAST_DATA_RECORD_QUANTILE_H_
+#define STEPCAST_DATA_RECORD_QUANTILE_H_
 
 #include <algorithm>
 #include <cmath>
@@ -35,4 +35,4 @@ inline double MiddleOf(std::vector<double> values) {
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_DATA_VALUES_QUANTILE_H_
+#endif  // STEPCAST_DATA_RECORD_QUANTILE_H_
