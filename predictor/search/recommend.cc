@@ -129,8 +129,9 @@ void ForEachCandidate(const Predictor& predictor, const Plan& plan, int devices_
           const bool both = base.compress.exists() && base.shard != Shard::kNone;
           const bool goes_together = cut.second.second && compression.second && !both;
           // Samples that are stated of slow nodes stay; the search is about those of the others.
+          // Where there are no others, Predict refuses the plan.
           const int choosing = base.slow_local_batch ? workers - base.slow_workers() : workers;
-          const int most_batch = std::max(1, options.most_global_batch / choosing);
+          const int most_batch = std::max(1, options.most_global_batch / std::max(1, choosing));
           for (const int batch :
                Or(options.local_batches, BatchCandidates(predictor, plan, most_batch))) {
             base.local_batch = batch;

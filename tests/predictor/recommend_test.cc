@@ -723,6 +723,21 @@ TEST(Recommend, AStrategyThatCannotCompressIsRefused) {
   EXPECT_NO_THROW(Recommend(predictor, plan, 1, options));
 }
 
+// Nobody is left whose batch could be chosen.
+TEST(Recommend, ABatchOfSlowNodesAloneIsRefused) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = AllreducePlan({1, 1}, 32);
+  plan.slow_speed = 0.5;
+  plan.slow_local_batch = 16;
+  const auto refused = [&](int slow_nodes) {
+    plan.slow_nodes = slow_nodes;
+    return ErrorOf([&] { Recommend(predictor, plan, kDevicesPerNode, {}); });
+  };
+  EXPECT_TRUE(Says(refused(2), "slow-local-batch: '16' where all nodes are slow"));
+  EXPECT_TRUE(Says(refused(3), "slow-nodes: '3' is out of range"));
+  EXPECT_FALSE(refused(1).has_value());
+}
+
 // Shares are kept: a plan without them needs other memory.
 TEST(Recommend, SharesThatAreStatedAreKept) {
   const Predictor predictor = MakePredictor();
