@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -267,38 +266,46 @@ constexpr EventKey kEventKeys[] = {{"ph", &OpenEvent::phase},     {"cat", &OpenE
                                    {"dur", &OpenEvent::duration}, {"pid", &OpenEvent::process},
                                    {"tid", &OpenEvent::thread}};
 
-// A key of an event's arguments, and where its list, number or text goes. `also` is how it is spelt
-// elsewhere.
+// A key of an event's arguments, and where its list, number or text goes. Some are spelt in two
+// ways.
 struct ArgumentKey {
   std::string_view name;
-  std::string_view also;
   std::string OpenEvent::*list;
   std::int64_t OpenEvent::*number = nullptr;
   std::string KinetoMessage::*text = nullptr;
 };
 constexpr ArgumentKey kArgumentKeys[] = {
-    {"Input Dims", "Input dims", &OpenEvent::dims},
-    {"Input type", "Input Type", &OpenEvent::types},
-    {"Concrete Inputs", "", &OpenEvent::values},
-    {"External id", "external id", nullptr, &OpenEvent::external},
-    {"correlation", "", nullptr, &OpenEvent::correlation},
-    {"Sequence number", "", nullptr, &OpenEvent::sequence},
-    {"Fwd thread id", "", nullptr, &OpenEvent::forward_thread},
-    {"device", "", nullptr, &OpenEvent::device},
-    {"Collective name", "", nullptr, nullptr, &KinetoMessage::collective},
-    {"dtype", "", nullptr, nullptr, &KinetoMessage::type},
-    {"In msg nelems", "", nullptr, nullptr, &KinetoMessage::in_elements},
-    {"Out msg nelems", "", nullptr, nullptr, &KinetoMessage::out_elements},
-    {"Group size", "", nullptr, nullptr, &KinetoMessage::group_size},
-    {"Process Group Name", "", nullptr, nullptr, &KinetoMessage::group},
-    {"Process Group Ranks", "", nullptr, nullptr, &KinetoMessage::members},
-    {"Seq", "", nullptr, nullptr, &KinetoMessage::number}};
+    {"Input Dims", &OpenEvent::dims},
+    {"Input dims", &OpenEvent::dims},
+    {"Input type", &OpenEvent::types},
+    {"Input Type", &OpenEvent::types},
+    {"Concrete Inputs", &OpenEvent::values},
+    {"External id", nullptr, &OpenEvent::external},
+    {"external id", nullptr, &OpenEvent::external},
+    {"correlation", nullptr, &OpenEvent::correlation},
+    {"Sequence number", nullptr, &OpenEvent::sequence},
+    {"Fwd thread id", nullptr, &OpenEvent::forward_thread},
+    {"device", nullptr, &OpenEvent::device},
+    {"Collective name", nullptr, nullptr, &KinetoMessage::collective},
+    {"dtype", nullptr, nullptr, &KinetoMessage::type},
+    {"In msg nelems", nullptr, nullptr, &KinetoMessage::in_elements},
+    {"Out msg nelems", nullptr, nullptr, &KinetoMessage::out_elements},
+    {"Group size", nullptr, nullptr, &KinetoMessage::group_size},
+    {"Process Group Name", nullptr, nullptr, &KinetoMessage::group},
+    {"Process Group Ranks", nullptr, nullptr, &KinetoMessage::members},
+    {"Seq", nullptr, nullptr, &KinetoMessage::number}};
 
-// The key for which `is` holds; nullptr where there is none.
-template <class Key, std::size_t kCount, class Is>
-const Key* FindKey(const Key (&keys)[kCount], const Is& is) {
-  const Key* const found = std::find_if(std::begin(keys), std::end(keys), is);
-  return found == std::end(keys) ? nullptr : found;
+// The key of that name; nullptr where there is none.
+template <class Key, std::size_t kCount>
+const Key* FindKey(const Key (&keys)[kCount], std::string_view name) {
+  // Most differ in their length or their first letter: an event has a dozen keys, each of which is
+  // looked for.
+  for (const Key& key : keys) {
+    if (name.size() == key.name.size() && name.front() == key.name.front() && name == key.name) {
+      return &key;
+    }
+  }
+  return nullptr;
 }
 
 class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener> {
@@ -353,11 +360,9 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
       file_key_ = text;
     } else if (InEvent() && depth_ == events_depth_ + 1) {
       at_arguments_ = text == "args";
-      event_key_ = FindKey(kEventKeys, [&](const EventKey& key) { return text == key.name; });
+      event_key_ = FindKey(kEventKeys, text);
     } else if (InEvent() && depth_ == events_depth_ + 2 && in_arguments_) {
-      argument_key_ = FindKey(kArgumentKeys, [&](const ArgumentKey& key) {
-        return text == key.name || (text == key.also && !text.empty());
-      });
+      argument_key_ = FindKey(kArgumentKeys, text);
     } else if ((place_ == Place::kDevices && depth_ == 3) ||
                (place_ == Place::kDistributed && depth_ == 2)) {
       device_key_ = text;
@@ -460,7 +465,7 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
   void TakeElement(std::string_view text, Kind kind, std::string* list) {
     if (IsOfDims()) {
       if (kind != Kind::kNumber) {
-        throw Wrong("Input Dims", text, "is not a length", "whole numbers");
+        throw Wrong(argument_key_->name, text, "is not a length", "whole numbers");
       }
       if (list->back() != '[') *list += ',';
       *list += text;

@@ -995,6 +995,11 @@ TEST(ImportKineto, Errors) {
        ":5: Input Dims: '{' is no list"},
       {with(head + R"(, "ts": 1, "dur": 2, "args": {"Input type": [["float"]]}})"),
        ":5: Input type: '[' is a list within the list"},
+      // A key is told as the trace spells it.
+      {with(head + R"(, "ts": 1, "dur": 2, "args": {"Input dims": [[2, "x"]]}})"),
+       ":5: Input dims: 'x' is not a length"},
+      {with(head + R"(, "ts": 1, "dur": 2, "args": {"Input Type": [["float"]]}})"),
+       ":5: Input Type: '[' is a list within the list"},
       {"{\"traceEvents\": [" + std::string(5000, '['), "traceEvents: '[' is not an event"},
       {"{\"x\": " + std::string(5000, '['), ":1: is nested too deeply; allowed: at most 64 levels"},
   };
