@@ -881,8 +881,8 @@ Truth PlainTruth() {
   return truth;
 }
 
-// What the bounds of queues say: half of the ceiling with one worker less than the knee, and half of
-// what a worker does alone with twice as many as there.
+// What the bounds of queues say: half of the ceiling with one worker less than the knee, and half
+// of what a worker does alone with twice as many as there.
 TEST(ClosedForms, AsynchronousOnesGoByTheKnee) {
   const Predictor predictor = MakePredictor(PlainTruth());
   Plan plan = BasePlan(Strategy::kPsAsync, 2);
