@@ -509,10 +509,12 @@ TEST(CompiledPlan, KnowsEveryNumberOfServers) {
       const auto error = ErrorOf([&] { CompiledPlan(predictor, plan, {given}); });
       EXPECT_TRUE(Says(error, "most_servers: '" + std::to_string(given) + "'"));
     }
-    Plan many = plan;
-    many.servers = 65'537;
-    const auto error = ErrorOf([&] { CompiledPlan(predictor, many, {70}); });
-    EXPECT_TRUE(Says(error, "most_servers: '65537' is out of range; allowed: 1 to 65536"));
+    if (strategy != Strategy::kBytePs) {
+      Plan many = plan;
+      many.servers = 65'537;
+      const auto error = ErrorOf([&] { CompiledPlan(predictor, many, {70}); });
+      EXPECT_TRUE(Says(error, "most_servers: '65537' is out of range; allowed: 1 to 65536"));
+    }
     Differences apart;
     for (int servers = strategy == Strategy::kBytePs ? 0 : 1; servers <= 70; ++servers) {
       PlanQuery query = QueryOf(plan);

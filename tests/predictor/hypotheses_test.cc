@@ -354,6 +354,7 @@ TEST(Remedies, ChangeWhatTheySay) {
   EXPECT_TRUE(find(halved, {}, "16 bits").empty());
   Plan compressed = plan;
   compressed.compress = {Compressor::kInt8, 0};
+  compressed.compress_rate = GigabytesPerSecond(20.0);
   EXPECT_TRUE(find(compressed, {}, "16 bits").empty());
   EXPECT_EQ(find(plan, {}, "twice the local batch: 64").at(0).plan.local_batch, 64);
   EXPECT_EQ(find(plan, {Cause::kLoss}, "BBR").at(0).plan.link.congestion_control,

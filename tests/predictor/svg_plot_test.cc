@@ -888,25 +888,6 @@ TEST(SvgPlot, LabelsAtTheEndOfLinesNeedRoom) {
   EXPECT_EQ(labels(700, 90), V{"whole"});
 }
 
-// A thin line leads from the end of a line that is far from its label, beside it or above.
-TEST(SvgPlot, AFarLabelIsLedTo) {
-  const auto led = [](double reach, double y) {
-    PlotOptions options;
-    options.width = 1000;
-    PlotSeries whole{.name = "whole", .x = {0, 100}, .y = {1, 2}};
-    PlotSeries part{.name = "part", .x = {0, reach}, .y = {y, y}};
-    const std::string svg = RenderSvgPlot({whole, part}, options);
-    int lines = 0;
-    const std::string thin = R"(stroke-width="1" stroke-opacity="0.6")";
-    for (std::size_t at = 0; (at = svg.find(thin, at)) != std::string::npos; ++at) ++lines;
-    EXPECT_EQ(EndLabels(svg).size(), 2U);
-    return lines;
-  };
-  EXPECT_EQ(led(100, 5), 0);
-  EXPECT_EQ(led(94, 5), 1) << "it ends early";
-  EXPECT_EQ(led(100, 2), 2) << "they end at one place";
-}
-
 TEST(SvgPlot, MeasurementsLieOnTopOfLines) {
   PlotSeries points = Ring();
   points.name = "measured";
