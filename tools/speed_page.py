@@ -107,7 +107,7 @@ def main():
 
 What answers cost. `tools/bench --page` measures all of this in one run and writes this page:
 medians of seven repetitions, of processor time on one core where nothing else is said. This time
-the processor was an {processor()} with {context['num_cpus']} cores, on {context['date'][:10]}; a
+the processor was an {processor()} with {context['num_cpus']} cores, on {context['date'][:10]}. A
 ratio of two lines says more than either, since machines differ and others may use them.
 
 ## One question
