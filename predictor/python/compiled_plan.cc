@@ -43,7 +43,7 @@ constexpr const char* kPredictDoc =
     "        first three\n"
     "    intervals : bool : also the 90 % prediction interval; twice the cost of one query, and "
     "some\n"
-    "        fifty times that of each in an array\n"
+    "        twenty times that of each in an array\n"
     "    invalid : str : \"raise\" InputError for a query that makes no sense, or answer \"nan\"\n"
     "    out : float64 array of the answers' shape, with intervals a tuple of three\n"
     "    threads : int : among which some thousands of queries and more are shared out\n\n"
