@@ -19,7 +19,8 @@ constexpr double kShareRelativeSd = 0.3;
 
 constexpr double kSpreadLogSd = 0.3;
 
-// Plans whose rows are summed in one part, by one thread, and how many parts there are at most.
+// How many plans are summed in one part at least, by one thread, and how many parts there are at
+// most.
 constexpr std::size_t kPlansOfAPart = 256;
 constexpr int kMostParts = 16;
 

@@ -1,5 +1,5 @@
-// Compiled plans of the C interface: what is asked millions of times. Nothing here allocates once a
-// plan is compiled, and nothing but compiling throws.
+// Compiled plans of the C interface: what is asked millions of times. Once a plan is compiled
+// nothing here allocates but the threads that arrays ask for, and nothing but compiling throws.
 #include <algorithm>
 #include <array>
 #include <cmath>

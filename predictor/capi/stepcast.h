@@ -322,7 +322,8 @@ stepcast_status stepcast_predictor_weigh_slow_nodes(const stepcast_predictor* pr
                                                     const stepcast_plan* plan,
                                                     stepcast_slow_nodes* weighed, char** error);
 
-// ---- Compiled plans: no function that asks one allocates, locks or waits
+// ---- Compiled plans: no function that asks one allocates, locks or waits, but for threads that
+// ---- arrays ask for
 
 typedef struct stepcast_compiled stepcast_compiled;
 
