@@ -14,6 +14,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -52,9 +53,10 @@ class Argument {
   // Whether it is a plain number of Python, or None: no array to be broadcast.
   bool scalar() const { return !array_; }
   const char* name() const { return name_; }
-  // Whether what is written to `out` may change an element before it is read. In place is no harm.
+  // Whether what is written to `out` may change an element before it is read. In place, where each
+  // element is that of its own answer, is no harm.
   bool MayBeChangedBy(const py::array& out) const {
-    return array_ && array_.data() != out.data() && MayShareMemory(array_, out);
+    return array_ && !LiesAs(out) && MayShareMemory(array_, out);
   }
   // Value of a scalar that is given.
   int whole() const;
@@ -65,6 +67,13 @@ class Argument {
   friend Shape BroadcastShape(const std::vector<const Argument*>& arguments);
 
   enum class Type { kNone, kInt32, kInt64, kFloat64 };
+
+  bool LiesAs(const py::array& out) const {
+    const auto end = array_.ndim();
+    return array_.data() == out.data() && end == out.ndim() &&
+           std::equal(array_.shape(), array_.shape() + end, out.shape()) &&
+           std::equal(array_.strides(), array_.strides() + end, out.strides());
+  }
 
   const char* name_;
   Type type_ = Type::kNone;

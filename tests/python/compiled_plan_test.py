@@ -190,6 +190,14 @@ class CompiledPlans(unittest.TestCase):
             shared[one] = shared[other]
             with self.assertRaisesRegex(stepcast.InputError, "shares memory with itself"):
                 self.compiled.predict(local_batch=batch, intervals=True, out=tuple(shared))
+        links = np.array([[1e7, 2e7], [3e7, 4e7]])
+        for again in (links[0], links.T):  # both begin where it does
+            with self.assertRaisesRegex(stepcast.InputError, "shares memory with bandwidth"):
+                self.compiled.predict(local_batch=batch, bandwidth_bytes_per_s=again, out=links)
+        in_place = links.copy()
+        self.compiled.predict(bandwidth_bytes_per_s=in_place, out=in_place)
+        np.testing.assert_array_equal(in_place,
+                                      self.compiled.predict(bandwidth_bytes_per_s=links))
         single = np.empty(())
         self.assertIs(self.compiled.predict(local_batch=1, out=single), single)
         self.assertEqual(single, expected[0, 0])
