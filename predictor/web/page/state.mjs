@@ -254,9 +254,9 @@ function samplesOf(plan, workers) {
   return Number(plan.local_batch) * Number(plan.accumulation_steps || 1) * counted;
 }
 
-// The least rate of links with which the plan's `workers`, placed as it says, are as efficient as each
-// of `targets`: 0 where the least that is tried does, and null where no rate is enough. Found in one
-// list of rates, a hundredth apart.
+// The least rate of links with which the plan's `workers`, placed as it says, are as efficient as
+// each of `targets`: 0 where the least that is tried is enough, and null where none is. Found in
+// one list of rates, a hundredth apart.
 export function bandwidthsFor(engine, controls, state, plan, workers, targets) {
   const rates = [];
   for (let rate = 0.01; rate < 2000; rate *= 1.01) rates.push(rate);
