@@ -55,8 +55,8 @@ struct CalibrationOptions {
   // minima beside the one found are looked for on the way; beyond, they are as the curvature of the
   // cost at its minimum says. Takes some tens of times as long as the fit.
   std::size_t profiled_plans = 100;
-  // Fits to hundreds of plans and more, and intervals that follow the cost, use so many; what they
-  // find does not depend on it.
+  // Up to so many threads share a fit to hundreds of plans and more, and intervals that follow the
+  // cost; what is found does not depend on how many they are.
   int threads = 1;
 };
 
