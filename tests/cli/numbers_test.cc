@@ -48,6 +48,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/changed_plans.h"
 #include "tests/support/temp_file.h"
+#include "tests/support/wrong_points.h"
 
 namespace stepcast {
 namespace {
@@ -1087,19 +1088,7 @@ TEST(Numbers, OfTheFormulasAndTheirParameters) {
 
 // The contents by the samples, whatever is wrong with them; and what they add up to.
 TEST(Numbers, OfAProfile) {
-  ComputeProfile profile =
-      ReadComputeProfile(kData + "/profiles/xeon-onednn-1.profile.jsonl").profile;
-  // The first five layers' points are busy, throttled, too large or unknown; as many as they are.
-  std::size_t changed = 0;
-  for (MeasuredSamples& samples : profile.samples) {
-    if (std::holds_alternative<AllocateOp>(samples.point.operation)) continue;
-    if (++changed > 10) break;
-    samples.busy = changed <= 1;
-    samples.throttled = 2 <= changed && changed <= 3;
-    if (4 <= changed && changed <= 6) samples.status = PointStatus::kOutOfMemory;
-    if (7 <= changed && changed <= 10) samples.status = PointStatus::kUnsupported;
-    if (samples.status != PointStatus::kMeasured) samples.seconds.clear();
-  }
+  const ComputeProfile profile = ProfileWithWrongPoints();
   const TempFolder folder;
   const std::string file = folder.Write("it.profile.jsonl", FormatComputeProfile(profile));
   std::map<MeasuredPoint, PointSamples> points;

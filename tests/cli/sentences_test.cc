@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "data/io/compute_profile_file.h"
@@ -17,6 +16,7 @@
 #include "predictor/shared_link.h"
 #include "tests/cli/program.h"
 #include "tests/support/temp_file.h"
+#include "tests/support/wrong_points.h"
 
 namespace stepcast {
 namespace {
@@ -584,18 +584,7 @@ TEST(ProfileSays, WhatItHolds) {
 
 // What is wrong with points is said with as many as there are, and not said where there are none.
 TEST(ProfileSays, WhatIsWrongWithItsPoints) {
-  ComputeProfile profile =
-      ReadComputeProfile(kData + "/profiles/xeon-onednn-1.profile.jsonl").profile;
-  std::size_t changed = 0;
-  for (MeasuredSamples& samples : profile.samples) {
-    if (std::holds_alternative<AllocateOp>(samples.point.operation)) continue;
-    if (++changed > 10) break;
-    samples.busy = changed <= 1;
-    samples.throttled = 2 <= changed && changed <= 3;
-    if (4 <= changed && changed <= 6) samples.status = PointStatus::kOutOfMemory;
-    if (7 <= changed && changed <= 10) samples.status = PointStatus::kUnsupported;
-    if (samples.status != PointStatus::kMeasured) samples.seconds.clear();
-  }
+  const ComputeProfile profile = ProfileWithWrongPoints();
   const TempFolder folder;
   const std::string file = folder.Write("it.profile.jsonl", FormatComputeProfile(profile));
   const Json json = JsonOf({"profile", file});

@@ -35,23 +35,21 @@ class StepsCli : public testing::Test {
     return RunProcess(Words{STEPCAST_PROGRAM, "probe", kind_} + words,
                       {.folder = folder_.Path("."), .variables = {kToken}});
   }
-  // Rank 0 of two hosts, with the other beside it.
-  ProcessResult Both(const Words& words) const {
-    const std::string master = FreeMaster();
+  // Rank 0 of two hosts, with the other beside it; each with words of its own.
+  ProcessResult Both(const Words& of_first, const Words& of_other) const {
+    const Words host = {"--of", "2", "--master", FreeMaster(), "--wait", "20s", "--rank"};
     ProcessResult other;
-    std::thread beside([&] {
-      other = Run({"--rank", "1", "--of", "2", "--master", master, "--wait", "20s"});
-    });
+    std::thread beside([&] { other = Run(host + Words{"1"} + of_other); });
     const ProcessResult result =
-        Run((kind_ == "steps" ? Words{"wanted.csv"} : Words{}) +
-            Words{"--rank", "0", "--of", "2", "--master", master, "--wait", "20s", "--cluster",
-                  "gce-t4", "--steps", "12", "--warm-up", "1", "--json"} +
-            words);
+        Run((kind_ == "steps" ? Words{"wanted.csv"} : Words{}) + host +
+            Words{"0", "--cluster", "gce-t4", "--steps", "12", "--warm-up", "1"} + of_first);
     beside.join();
     EXPECT_EQ(other.exit_code, 0) << other.err;
     EXPECT_EQ(other.out, "");
     return result;
   }
+  ProcessResult Both(const Words& words) const { return Both(words + Words{"--json"}, {}); }
+  ProcessResult BothNamed() const { return Both({"--name", "one"}, {"--name", "two"}); }
   void Wants(const std::string& rows) const {
     std::ofstream(folder_.Path("wanted.csv")) << kHeader << rows;
   }
@@ -146,13 +144,7 @@ TEST_F(StepsCli, PartsAreToldInWords) {
   Wants(
       "mlp_mnist,t4,1,0,none,1,STEP_TIME\n"
       "mlp_mnist,t4,1-1,0,ring,1,STEP_TIME\n");
-  const std::string master = FreeMaster();
-  const Words host = {"--of", "2", "--master", master, "--wait", "20s", "--rank"};
-  std::thread beside([&] { Run(host + Words{"1", "--name", "two"}); });
-  const ProcessResult result =
-      Run(Words{"wanted.csv"} + host +
-          Words{"0", "--name", "one", "--cluster", "gce-t4", "--steps", "12", "--warm-up", "1"});
-  beside.join();
+  const ProcessResult result = BothNamed();
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out.rfind("Parts of the steps\n", 0), 0U) << result.out;
   EXPECT_EQ(program::RowOf(result.out, "run"), (Words{"run", "forward", "backward", "exposed",
@@ -197,13 +189,7 @@ TEST_F(StepsCli, PartsAreToldInWords) {
 TEST_F(StepsCli, ServersAreToldInWords) {
   if (!HasWorker("stepcast-parameters")) GTEST_SKIP() << "built without gRPC";
   Wants("mlp_mnist,t4,1,1,ps-sync,1,STEP_TIME\n");
-  const std::string master = FreeMaster();
-  const Words host = {"--of", "2", "--master", master, "--wait", "20s", "--rank"};
-  std::thread beside([&] { Run(host + Words{"1", "--name", "two"}); });
-  const ProcessResult result =
-      Run(Words{"wanted.csv"} + host +
-          Words{"0", "--name", "one", "--cluster", "gce-t4", "--steps", "12", "--warm-up", "1"});
-  beside.join();
+  const ProcessResult result = BothNamed();
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const std::size_t at = result.out.find("Parameter servers\n");
   ASSERT_NE(at, std::string::npos) << result.out;
@@ -445,12 +431,7 @@ TEST_F(StepsCli, WithoutSizesThereAreTenMessages) {
 TEST_F(StepsCli, MessagesOfTwoAreAsFastOnTheWire) {
   if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
   kind_ = "collectives";
-  const std::string master = FreeMaster();
-  const Words host = {"--of", "2", "--master", master, "--wait", "20s", "--rank"};
-  std::thread beside([&] { Run(host + Words{"1"}); });
-  const ProcessResult result = Run(host + Words{"0", "--cluster", "gce-t4", "--steps", "12",
-                                                "--warm-up", "1", "--sizes", "4 MiB"});
-  beside.join();
+  const ProcessResult result = Both({"--sizes", "4 MiB"}, {});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const std::size_t at = result.out.find("\n  4 MiB ");
   ASSERT_NE(at, std::string::npos) << result.out;
