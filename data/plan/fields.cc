@@ -109,6 +109,11 @@ template <class D>
 FieldType TypeOf(const Quantity<D>& kind) {
   return {FieldKind::kNumber, ColumnUnit(kind).symbol};
 }
+FieldType TypeOf(const DataSize<>& kind) {
+  FieldType type = {FieldKind::kNumber, ColumnUnit(kind).symbol};
+  type.sizes = kBucketWords;
+  return type;
+}
 template <class E>
 requires std::is_enum_v<E> FieldType TypeOf(E kind) {
   return {FieldKind::kChoice, nullptr, NamesOf(kind).names};

@@ -22,6 +22,7 @@ struct FieldType {
   const char* unit = nullptr;  // of the column; empty for a plain number, nullptr for what is none
   std::span<const char* const> words = {};  // that a choice is one of
   bool may_be_unknown = false;              // a plan need not say it, and then it has no default
+  std::span<const BucketWord> sizes = {};   // numbers that have a word
 };
 
 struct PlanField : FieldFacts, FieldType {

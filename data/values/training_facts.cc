@@ -31,6 +31,12 @@ constexpr TrainingFact kTrainingFacts[kTrainingFactCount] = {
 
 }  // namespace
 
+std::string TrainingFact::more() const {
+  return ": " + JoinNames(words.names) +
+         " (as the cluster's runs were, else what the workload says, or " + WordOf(Workload()) +
+         ")";
+}
+
 std::span<const TrainingFact> TrainingFacts() { return kTrainingFacts; }
 
 const TrainingFact* FindTrainingFact(std::string_view key) {

@@ -30,6 +30,8 @@ struct TrainingFact {
   std::string Described(const Workload& workload) const {
     return *noun == '\0' ? WordOf(workload) : WordOf(workload) + (" " + std::string(noun));
   }
+  // For the help of its option, behind `meaning`: its words, and what holds where nobody states one.
+  std::string more() const;
   // Whether it is what a workload is trained with where nobody says.
   bool IsDefault(const Workload& workload) const { return get(workload) == get(Workload()); }
   // Throws InputError at `place` for what is none of the words.

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "data/values/names.h"
 #include "data/values/training_facts.h"
 #include "data/values/workload_scope.h"
 
@@ -10,9 +9,7 @@ namespace stepcast::cli {
 
 void AddTrainingOptions(po::options_description* options) {
   for (const TrainingFact& fact : TrainingFacts()) {
-    const std::string help = std::string(fact.meaning) + ": " + JoinNames(fact.words.names) +
-                             " (as the cluster's runs were, else what the workload says, or " +
-                             fact.WordOf(Workload()) + ")";
+    const std::string help = fact.meaning + fact.more();
     options->add_options()(fact.key, OptionValue(fact.placeholder), help.c_str());
   }
 }

@@ -102,6 +102,11 @@ Json PlanFieldsJson() {
       json["most"] = field.range.most;
       json["or_nought"] = field.range.or_nought;
     }
+    for (const BucketWord& size : field.sizes) {
+      json["words"].push_back({{"word", std::string(size.word)},
+                               {"meaning", std::string(size.meaning)},
+                               {"value", size.cap.in(kMebibytes)}});
+    }
     json["strategies"] = Json::array();
     for (const StrategyTraits& strategy : kStrategies) {
       if (Allows(field.with, strategy)) json["strategies"].push_back(strategy.name);
@@ -109,6 +114,23 @@ Json PlanFieldsJson() {
     fields.push_back(json);
   }
   return fields;
+}
+
+Json TrainingFactsJson() {
+  Json facts = Json::array();
+  for (const TrainingFact& fact : TrainingFacts()) {
+    Json json = {{"column", fact.key},
+                 {"flag", fact.key},
+                 {"kind", kFieldKindNames[static_cast<int>(FieldKind::kChoice)]},
+                 {"meaning", fact.meaning},
+                 {"more", fact.more()},
+                 {"default", ""},
+                 {"always_told", false},
+                 {"noun", fact.noun}};
+    for (const char* word : fact.words.names) json["choices"].push_back(word);
+    facts.push_back(json);
+  }
+  return facts;
 }
 
 Json PredictionJson(const Prediction& p, const Plan& plan, const Subject& subject) {

@@ -60,6 +60,9 @@ Json ExplanationJson(const Explanation& explanation, const Plan& plan, const Sub
 // The list of what a plan says, for who makes controls of it: column, flag, meaning, what a value
 // may be, its default, and the strategies beside which it may say something else.
 Json PlanFieldsJson();
+// The same of how the workload is trained, of which a plan says nothing: `noun` stands behind a
+// word that says too little by itself.
+Json TrainingFactsJson();
 
 // What would make a plan pay: null where nothing does.
 Json PayoffJson(const Payoff& payoff);

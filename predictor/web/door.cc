@@ -1,10 +1,12 @@
 #include "predictor/web/door.h"
 
+#include <cstdint>
 #include <exception>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "data/values/training_facts.h"
 #include "predictor/json/json.h"
 #include "predictor/report/svg_plot.h"
 #include "predictor/search/recommend.h"
@@ -34,7 +36,14 @@ Question ReadQuestion(const serve::Snapshot& snapshot, std::string_view body) {
   const Json json = Json::parse(body);
   const auto text = [&](const char* key) { return json.value(key, ""); };
   Question question;
-  question.target = snapshot.Find({text("cluster"), text("workload"), text("device")});
+  serve::TargetName name = {text("cluster"), text("workload"), text("device")};
+  for (const TrainingFact& fact : TrainingFacts()) {
+    if (std::string word = text(fact.key); !word.empty()) {
+      name.training[fact.key] = std::move(word);
+    }
+  }
+  if (json.contains("parameters")) name.parameters = json["parameters"].get<std::int64_t>();
+  question.target = snapshot.Find(name);
   question.plan = serve::ReadPlan(
       [&](const char* column, bool) -> std::optional<std::string> {
         const auto found = json.find(column);
@@ -131,6 +140,7 @@ serve::Reply Door::Ask(std::string_view target, std::string_view body) const {
   try {
     if (target == "plot") return Plot(body);
     if (target == "fields") return Answered(PlanFieldsJson());
+    if (target == "training") return Answered(TrainingFactsJson());
     if (target == "devices") {
       Json json = Json::array();
       for (const Device& device : service_.Current()->inventory().devices) {

@@ -18,6 +18,7 @@ class Door {
   // Answers what Api answers, with "GET" where `body` is empty; and
   //
   //   fields     the list of what a plan says
+  //   training   the same of how its network is trained
   //   devices    name and title of those with a data sheet
   //   explain    a plan as /v1/predict takes it: every term, and the time line of its step
   //   recommend  the same: the frontier of batch and accumulation

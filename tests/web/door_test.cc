@@ -12,6 +12,7 @@
 #include "data/io/machines.h"
 #include "data/plan/fields.h"
 #include "data/values/names.h"
+#include "data/values/training_facts.h"
 #include "model/step/step_facts.h"
 #include "model/step/step_terms.h"
 #include "predictor/json/json.h"
@@ -91,6 +92,35 @@ TEST(Door, TellsEveryFieldThatHasAFlag) {
     EXPECT_EQ(fields[i]["column"], PlanFields()[i].column);
     EXPECT_EQ(fields[i].contains("unit"), PlanFields()[i].unit != nullptr);
     EXPECT_FALSE(fields[i]["strategies"].empty()) << fields[i];
+    // A number that has a word is what the word says.
+    for (const Json& size : fields[i].value("words", Json::array())) {
+      Plan by_word;
+      Plan by_number;
+      PlanFields()[i].read_column(size["word"], {}, &by_word);
+      PlanFields()[i].read_column(size["value"].dump(), {}, &by_number);
+      EXPECT_EQ(PlanFields()[i].text(by_word), PlanFields()[i].text(by_number)) << size;
+      EXPECT_NE(std::string(PlanFields()[i].more).find(size["word"]), std::string::npos);
+    }
+    EXPECT_EQ(fields[i].contains("words"), PlanFields()[i].column == std::string("bucket_mib"));
+  }
+}
+
+TEST(Door, TellsEveryFactOfTraining) {
+  const Door door({TheShipped().clusters, {}, TheShipped().devices});
+  const Json facts = Json::parse(door.Ask("training", "").body);
+  ASSERT_EQ(facts.size(), TrainingFacts().size());
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    const TrainingFact& fact = TrainingFacts()[i];
+    EXPECT_EQ(facts[i]["column"], fact.key);
+    EXPECT_EQ(facts[i]["flag"], fact.key);
+    EXPECT_EQ(facts[i]["kind"], "choice");
+    EXPECT_EQ(facts[i]["meaning"], fact.meaning);
+    EXPECT_EQ(facts[i]["more"], fact.more());
+    EXPECT_EQ(facts[i]["noun"], fact.noun);
+    EXPECT_EQ(facts[i]["default"], "") << "a cluster's runs may have been trained in another way";
+    EXPECT_EQ(facts[i]["always_told"], false);
+    const auto& words = fact.words.names;
+    EXPECT_EQ(facts[i]["choices"], Json(std::vector<std::string>(words.begin(), words.end())));
   }
 }
 
@@ -115,6 +145,43 @@ TEST(Door, RecommendsNoBatchOfABareMessage) {
   EXPECT_NE(reply.body.find("workload: 'message_1024' is a bare message, and one worker"),
             std::string::npos)
       << reply.body;
+}
+
+// What explains, and what recommends, is about the network as the question has it trained.
+TEST(Door, AnswersOfTheNetworkAsItIsTrained) {
+  const Cluster& cluster = TheShipped().calibrated.front();
+  const Door door({{cluster}, {}, TheShipped().devices});
+  const auto body = [&](const std::string& stated) {
+    return R"({"cluster": ")" + cluster.name +
+           R"(", "workload": "gpt:layers=4:hidden=256:heads=4@128", "device": "h100",
+        "workers": 2, "local_batch": 4)" +
+           stated + "}";
+  };
+  for (const TrainingFact& fact : TrainingFacts()) {
+    std::set<std::string> explained;
+    std::set<std::string> recommended;
+    for (const char* word : fact.words.names) {
+      const std::string asked = body(std::string(", \"") + fact.key + "\": \"" + word + "\"");
+      const Json explanation = Json::parse(door.Ask("explain", asked).body);
+      EXPECT_EQ(explanation[fact.key], word) << explanation;
+      explained.insert(explanation["terms"].dump());
+      const serve::Reply advice = door.Ask("recommend", asked);
+      EXPECT_EQ(advice.status, 200) << advice.body;
+      recommended.insert(advice.body);
+    }
+    EXPECT_GT(explained.size(), 1U) << fact.key;
+    EXPECT_GT(recommended.size(), 1U) << fact.key;
+  }
+}
+
+TEST(Door, ExplainsANetworkThatIsKnownByItsSize) {
+  const Door door({TheShipped().clusters, {}, TheShipped().devices});
+  const Json explained = Json::parse(
+      door.Ask("explain", R"({"cluster": "gce-t4", "workload": "ours", "parameters": 110000000,
+          "workers": 2, "local_batch": 4})")
+          .body);
+  EXPECT_EQ(explained["workload"], "ours");
+  EXPECT_GT(explained["terms"].size(), 0U) << explained;
 }
 
 // What the door says of a plan is what C++ says.

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "data/io/text_file.h"
+#include "data/values/training_facts.h"
 #include "predictor/json/json.h"
 #include "predictor/web/door.h"
 #include "predictor/web/records.h"
@@ -20,26 +21,31 @@ namespace {
 
 constexpr int kQuestionsOfPlace = 50;
 
+// What a question is about, by the keys of a request; now and then trained in a way of its own.
+Json TargetOf(const Place& place, Draw* draw) {
+  Json json = {
+      {"cluster", place.cluster.name}, {"workload", place.workload.name}, {"device", place.device}};
+  constexpr double kStated = 0.1;
+  for (const TrainingFact& fact : TrainingFacts()) {
+    const int last = static_cast<int>(fact.words.names.size()) - 1;
+    const auto word = static_cast<std::size_t>(draw->Whole(0, last));
+    if (draw->Chance(kStated)) json[fact.key] = fact.words.names[word];
+  }
+  return json;
+}
+
 // The plan by the keys of a request; what only C++ states of it is not asked.
-Json RequestOf(const Place& place, const Plan& plan) {
+Json PlanOf(const Plan& plan) {
   Json json = PlanJson(plan);
   for (const char* counted : {"workers", "global_batch"}) json.erase(counted);
-  json["cluster"] = place.cluster.name;
-  json["workload"] = place.workload.name;
-  json["device"] = place.device;
   return json;
 }
 
 // The same for many workers at once.
-Json BatchOf(const Place& place, const Plan& plan, Draw* draw) {
-  Json request = RequestOf(place, plan);
-  Json batch;
-  for (const char* key : {"cluster", "workload", "device"}) {
-    batch[key] = request[key];
-    request.erase(key);
-  }
-  for (const char* key : {"placement", "hosts"}) request.erase(key);
-  batch["plan"] = request;
+Json BatchOf(const Json& target, const Plan& plan, Draw* draw) {
+  Json batch = target;
+  batch["plan"] = PlanOf(plan);
+  for (const char* key : {"placement", "hosts"}) batch["plan"].erase(key);
   for (int i = 0; i < 20; ++i) batch["queries"]["workers"].push_back(draw->LogWhole(1, 500));
   return batch;
 }
@@ -48,6 +54,7 @@ int Write(int count, const std::string& folder) {
   const Shipped shipped(STEPCAST_SOURCE_DIR);
   for (int number = 0; number * kQuestionsOfPlace < count; ++number) {
     Draw draw(static_cast<std::uint64_t>(number));
+    Draw draw_training(~static_cast<std::uint64_t>(number));
     Place place = DrawPlace(shipped, &draw);
     place.profile = nullptr;  // the page has none
     serve::Inventory inventory{{place.cluster}, {place.workload}, shipped.devices};
@@ -65,10 +72,13 @@ int Write(int count, const std::string& folder) {
     };
     for (int i = 0; i < std::min(kQuestionsOfPlace, count - number * kQuestionsOfPlace); ++i) {
       const Plan plan = DrawPlan(place, &draw);
-      ask("/v1/predict", RequestOf(place, plan));
+      const Json target = TargetOf(place, &draw_training);
+      Json request = target;
+      request.update(PlanOf(plan));
+      ask("/v1/predict", request);
       if (i % 10 == 0) {
-        ask("explain", RequestOf(place, plan));
-        ask("/v1/predict_batch", BatchOf(place, plan, &draw));
+        ask("explain", request);
+        ask("/v1/predict_batch", BatchOf(target, plan, &draw));
       }
     }
     const std::string name = folder + "/" + std::to_string(number);

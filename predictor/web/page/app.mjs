@@ -14,10 +14,11 @@ import {
   linkOf,
   percent,
   planNames,
-  planRequest,
+  questionOf,
   readLink,
   seconds,
-  targetRequest,
+  shownOf,
+  wordOf,
   workerSteps,
 } from "./state.mjs";
 import { colourOf, drawCurves, drawTimeline } from "./plot.mjs";
@@ -40,6 +41,7 @@ async function unpacked(bytes) {
 
 const FIRST_WORKLOAD = "resnet50";
 const FIRST_PLAN = { workers: "4", local_batch: "64" };
+const ANOTHER = ""; // no network has this name
 const TARGETS = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 // What a slider reaches; boxes take whatever the program's list allows.
 const SLIDERS = {
@@ -97,7 +99,7 @@ function sliderFor(control) {
       return String(Number(value.toPrecision(2)));
     },
     toPlace(text) {
-      const value = Number(text);
+      const value = wordOf(control, text)?.value ?? Number(text);
       if (!(value > 0)) return 0;
       return Math.min(100, Math.max(0, (100 * Math.log(value / least)) / Math.log(most / least)));
     },
@@ -131,31 +133,59 @@ function controlNode(control) {
     box.addEventListener("input", () => set(box.value.trim()));
     return make("div", { className: "field wide" }, label, make("div", { className: "line" }, box));
   }
-  const box = make("input", { type: "number", id, value: text, step: control.kind === "count" ? 1 : "any" });
-  box.min = control.or_nought ? 0 : control.least;
-  box.max = control.most;
+  const box = make("input", { type: control.words ? "text" : "number", id, value: text });
+  let sizes = null;
+  if (control.words) {
+    // A box for numbers takes no word.
+    box.inputMode = "decimal";
+    sizes = make("datalist", { id: `words-${control.column}` });
+    sizes.append(...control.words.map((size) => option(size.word, size.meaning)));
+    box.setAttribute("list", sizes.id);
+  } else {
+    box.step = control.kind === "count" ? 1 : "any";
+    box.min = control.or_nought ? 0 : control.least;
+    box.max = control.most;
+  }
   if (control.default === "") box.placeholder = "unset";
   const slider = sliderFor(control);
   const range = make("input", { type: "range", min: 0, max: 100, step: 0.5, value: slider.toPlace(text) });
   range.setAttribute("aria-label", `${words}, slider`);
-  range.setAttribute("aria-valuetext", text === "" ? "not stated" : `${text} ${control.unit}`);
+  const tell = () => {
+    const told = box.value === "" ? "not stated" : shownOf(control, box.value);
+    range.setAttribute("aria-valuetext", told);
+  };
+  tell();
   range.addEventListener("input", () => {
     box.value = slider.toText(Number(range.value));
-    range.setAttribute("aria-valuetext", `${box.value} ${control.unit}`);
+    tell();
     set(box.value);
   });
   box.addEventListener("input", () => {
     range.value = slider.toPlace(box.value);
-    set(box.value);
+    tell();
+    set(box.value.trim());
   });
-  return make("div", { className: "field" }, label, make("div", { className: "line" }, range, box));
+  const line = make("div", { className: "line" }, range, box);
+  return make("div", { className: "field" }, label, line, sizes);
+}
+
+function placeOf(control) {
+  if (control.of_network) return "training";
+  return control.always_told ? "told" : "others";
+}
+// What holds of training where the plan does not say, which the answer tells.
+function tellUnstated() {
+  const { prediction } = answers[state.selected];
+  for (const control of controls.filter((c) => c.of_network)) {
+    const holds = prediction && !plan()[control.column] ? ` (${prediction[control.column]})` : "";
+    element(`field-${control.column}`).options[0].textContent = `not stated${holds}`;
+  }
 }
 
 function showControls() {
   const shown = controls.filter((c) => applies(c, plan()));
-  const told = shown.filter((c) => c.always_told);
-  element("told").replaceChildren(...told.map(controlNode));
-  element("others").replaceChildren(...shown.filter((c) => !c.always_told).map(controlNode));
+  const of = (place) => shown.filter((c) => placeOf(c) === place).map(controlNode);
+  for (const place of ["told", "training", "others"]) element(place).replaceChildren(...of(place));
   element("fields-legend").textContent = `Plan ${state.selected + 1} of ${state.plans.length}`;
 }
 
@@ -174,7 +204,7 @@ function change(control, text) {
 }
 function problemOf(one) {
   try {
-    engine.ask("/v1/predict", { ...targetRequest(state), ...planRequest(controls, one) });
+    engine.ask("/v1/predict", questionOf(controls, state, one));
     return "";
   } catch (error) {
     return error.message;
@@ -198,6 +228,14 @@ function showPlans(names) {
   );
   element("remove").disabled = state.plans.length === 1;
   element("add").disabled = state.plans.length === MOST_PLANS;
+}
+
+// The network: one of the list, or another that has a box for what it is called.
+function showNetwork(isAnother) {
+  element("workload").value = isAnother ? ANOTHER : state.workload;
+  element("another").hidden = !isAnother;
+  element("network").value = state.workload;
+  element("parameters").value = state.parameters;
 }
 
 // ---- Answers.
@@ -228,10 +266,7 @@ function evaluate() {
   answers = state.plans.map((one) => {
     const answer = { curve: null, prediction: null, problem: "" };
     try {
-      answer.prediction = engine.ask("/v1/predict", {
-        ...targetRequest(state),
-        ...planRequest(controls, one),
-      });
+      answer.prediction = engine.ask("/v1/predict", questionOf(controls, state, one));
       answer.curve = curveOf(engine, controls, state, one, workers);
       const at = answer.prediction.plan.workers;
       const { throughput_samples_per_s: throughput } = answer.prediction;
@@ -392,7 +427,7 @@ function showMemory(memory) {
 function showLater() {
   const { problem } = answers[state.selected];
   if (problem) return;
-  const question = { ...targetRequest(state), ...planRequest(controls, plan()) };
+  const question = questionOf(controls, state, plan());
   const why = engine.ask("explain", question);
   drawTimeline(element("timeline"), why.timeline, seconds);
   element("timeline").setAttribute(
@@ -430,7 +465,15 @@ function showLater() {
 }
 
 function showBatches(question) {
-  const advice = engine.ask("recommend", question);
+  let advice;
+  try {
+    advice = engine.ask("recommend", question);
+  } catch (error) {
+    // A plan that is predicted may have nothing to compare with.
+    element("batch-note").textContent = error.message;
+    element("batches").replaceChildren();
+    return;
+  }
   const best = advice.best;
   element("batch-note").textContent = best
     ? advice.recommended
@@ -489,6 +532,7 @@ function refresh(withControls) {
   evaluate();
   showPlans(names);
   if (withControls) showControls();
+  tellUnstated();
   element("view").value = state.view;
   element("to").value = String(state.to);
   showCurves(names);
@@ -515,7 +559,7 @@ function readAddress() {
     state = readLink("", controls, known);
   }
   element("cluster").value = state.cluster;
-  element("workload").value = state.workload;
+  showNetwork(state.parameters !== "" || !known.workloads.includes(state.workload));
   element("device").value = state.device;
   refresh(true);
 }
@@ -563,12 +607,22 @@ function plotSvg() {
 }
 
 function listen() {
-  for (const id of ["cluster", "workload", "device", "view"]) {
+  for (const id of ["cluster", "device", "view", "parameters"]) {
     element(id).addEventListener("input", () => {
       state[id] = element(id).value;
       refresh(false);
     });
   }
+  element("workload").addEventListener("input", () => {
+    const name = element("workload").value;
+    if (name !== ANOTHER) Object.assign(state, { workload: name, parameters: "" });
+    showNetwork(name === ANOTHER);
+    refresh(false);
+  });
+  element("network").addEventListener("input", () => {
+    state.workload = element("network").value.trim();
+    refresh(false);
+  });
   element("to").addEventListener("input", () => {
     state.to = Number(element("to").value);
     refresh(false);
@@ -614,19 +668,26 @@ async function start() {
   const wasm = await unpacked(bytesOf(element("module").textContent));
   const open = (records) => openEngine(StepcastModule, wasm, records);
   engine = await open(bytesOf(element("records").textContent));
-  controls = controlsOf(engine.ask("fields"));
+  controls = controlsOf(engine.ask("fields"), engine.ask("training"));
   files = JSON.parse(element("files").textContent);
   clusters = engine.ask("/v1/clusters").clusters;
   workloads = engine.ask("/v1/workloads").workloads;
   devices = engine.ask("devices");
   fill("cluster", clusters.map((c) => option(c.name, `${c.name}${c.calibrated ? ", calibrated" : ""}`)));
-  fill("workload", workloads.map((w) => option(w.name, w.title || w.name)));
+  const another = option(ANOTHER, "another, by name and numbers");
+  fill("workload", [...workloads.map((w) => option(w.name, w.title || w.name)), another]);
   fill("device", [option("", "that of the cluster"), ...devices.map((d) => option(d.name, d.title || d.name))]);
   fill("to", [8, 16, 32, 64, 128, 256, 1024, 4096].map((n) => option(String(n), `${n} workers`)));
-  element("more").open = innerWidth > 900;
+  for (const id of ["trained", "more"]) element(id).open = innerWidth > 900;
   // For tests, and for who would rather ask than look.
-  const questionOf = (one) => ({ ...targetRequest(state), ...planRequest(controls, one) });
-  window.stepcast = { open, engine, controls, state: () => state, questionOf, redraw };
+  window.stepcast = {
+    open,
+    engine,
+    controls,
+    state: () => state,
+    questionOf: (one) => questionOf(controls, state, one),
+    redraw,
+  };
   listen();
   readAddress();
   element("main").setAttribute("aria-busy", "false");

@@ -19,10 +19,12 @@ export const VIEWS = ["throughput", "step_time", "efficiency"];
 export const MOST_PLANS = 8;
 const LONGEST_LINK = 20000;
 
-// The controls of a plan: workers, then the program's list, what is always told first.
-export function controlsOf(fields) {
+// The controls of a plan: workers, then the program's list, what is always told first; and between
+// them how the network is trained, of which plans may differ as well.
+export function controlsOf(fields, training) {
   const told = fields.filter((f) => f.always_told);
-  return [WORKERS, ...told, ...fields.filter((f) => !f.always_told)];
+  const facts = training.map((fact) => ({ ...fact, strategies: null, of_network: true }));
+  return [WORKERS, ...told, ...facts, ...fields.filter((f) => !f.always_told)];
 }
 
 export function applies(control, plan) {
@@ -43,25 +45,43 @@ function statedOf(controls, plan) {
 function valueOf(control, text) {
   if (control.kind === "yes or no") return text === "yes";
   if (control.unit === undefined) return text;
-  const number = Number(text);
+  const number = wordOf(control, text)?.value ?? Number(text);
   return Number.isFinite(number) ? number : text;
 }
 
-// The fields that a request states of `plan`, whose values are texts by column.
-export function planRequest(controls, plan) {
-  return Object.fromEntries(
-    statedOf(controls, plan).map(([control, text]) => [control.column, valueOf(control, text)]),
-  );
+// A size that has a word, where the text is one.
+export function wordOf(control, text) {
+  return control.words?.find((size) => size.word === text);
 }
 
-export function targetRequest(state) {
+// What a request states of `plan`, whose values are texts by column: its own fields, and in which
+// way which network is trained where.
+export function planRequest(controls, plan) {
+  return requested(statedOf(controls, plan).filter(([control]) => !control.of_network));
+}
+export function targetRequest(controls, state, plan) {
   const target = { cluster: state.cluster, workload: state.workload };
+  if (state.parameters) target.parameters = valueOf(WORKERS, state.parameters);
   if (state.device) target.device = state.device;
-  return target;
+  const facts = statedOf(controls, plan).filter(([control]) => control.of_network);
+  return { ...target, ...requested(facts) };
+}
+function requested(stated) {
+  return Object.fromEntries(
+    stated.map(([control, text]) => [control.column, valueOf(control, text)]),
+  );
+}
+export function questionOf(controls, state, plan) {
+  return { ...targetRequest(controls, state, plan), ...planRequest(controls, plan) };
 }
 
 function quoted(text) {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+// A control's text as people and command lines have it.
+export function shownOf(control, text) {
+  return control.unit && !wordOf(control, text) ? `${text} ${control.unit}` : text;
 }
 
 // The command that answers the same.
@@ -69,7 +89,13 @@ function quoted(text) {
 export function commandOf(controls, state, plan, files) {
   const words = ["stepcast", "predict", "--cluster", quoted(files.clusters[state.cluster])];
   if (state.device) words.push("--device", quoted(state.device));
-  const own = files.workloads[state.workload];
+  let own = Object.hasOwn(files.workloads, state.workload) ? files.workloads[state.workload] : "";
+  if (state.parameters && !own) {
+    // A command knows a network by its size from a file alone.
+    own = "network.yaml";
+    const lines = [`name: ${JSON.stringify(state.workload)}`, `parameters: ${state.parameters}`];
+    words.unshift("printf", "'%s\\n'", ...lines.map(quoted), ">", own, "&&");
+  }
   if (own) words.push("--workload-file", quoted(own));
   words.push("--workload", quoted(state.workload));
   for (const [control, text] of statedOf(controls, plan)) {
@@ -77,7 +103,7 @@ export function commandOf(controls, state, plan, files) {
       if (text === "yes") words.push(`--${control.flag}`);
       continue;
     }
-    words.push(`--${control.flag}`, quoted(control.unit ? `${text} ${control.unit}` : text));
+    words.push(`--${control.flag}`, quoted(shownOf(control, text)));
   }
   return words.join(" ");
 }
@@ -96,7 +122,7 @@ export function planNames(controls, plans) {
         const text = textOf(c, plan);
         if (c.kind === "yes or no") return c.flag.replaceAll("-", " ");
         if (c.kind === "count") return `${text} ${c.flag.replaceAll("-", " ")}`;
-        return c.unit ? `${text} ${c.unit}` : text;
+        return c.noun ? `${text} ${c.noun}` : shownOf(c, text);
       })
       .join(", ");
   return plans.map((plan, i) => words(plan) || `plan ${i + 1}`);
@@ -111,6 +137,7 @@ export function linkOf(controls, state) {
   const link = new URLSearchParams();
   link.set("cluster", state.cluster);
   link.set("workload", state.workload);
+  if (state.parameters) link.set("parameters", state.parameters);
   if (state.device) link.set("device", state.device);
   link.set("view", state.view);
   link.set("to", String(state.to));
@@ -126,15 +153,16 @@ export function linkOf(controls, state) {
   return link.toString();
 }
 
-// The state that a link tells. Throws an Error with a sentence for one that tells none: what it
-// names is known to `known`, and plans are judged by whoever is asked about them.
+// The state that a link tells. Throws an Error with a sentence for one that tells none: clusters and
+// devices are known to `known`; networks, which are more than have a name, and plans are judged by
+// whoever is asked about them.
 export function readLink(hash, controls, known) {
   const text = hash.replace(/^#/, "");
   if (text.length > LONGEST_LINK) {
     throw new Error(`The link is too long: ${text.length} characters, at most ${LONGEST_LINK}.`);
   }
   const link = new URLSearchParams(text);
-  const keys = ["cluster", "workload", "device", "view", "to", "selected", "plan"];
+  const keys = ["cluster", "workload", "parameters", "device", "view", "to", "selected", "plan"];
   for (const key of link.keys()) {
     if (!keys.includes(key)) {
       throw new Error(`The link's '${shortened(key)}' is not known; allowed: ${keys.join(", ")}.`);
@@ -174,7 +202,8 @@ export function readLink(hash, controls, known) {
   if (plans.length === 0) plans.push(known.firstPlan);
   return {
     cluster: choose("cluster", known.clusters, known.clusters[0]),
-    workload: choose("workload", known.workloads, known.firstWorkload),
+    workload: link.get("workload") ?? known.firstWorkload,
+    parameters: link.get("parameters") ?? "",
     device: choose("device", ["", ...known.devices], ""),
     view: choose("view", VIEWS, VIEWS[0]),
     to: count("to", 2, 4096, 64),
@@ -206,7 +235,7 @@ export function curveOf(engine, controls, state, plan, workers) {
   for (const column of ["placement", "hosts"]) delete request[column];
   request.workers = Math.max(...workers);  // so that there may be backups, and servers beside them
   const question = {
-    ...targetRequest(state),
+    ...targetRequest(controls, state, plan),
     plan: request,
     interval: true,
     queries: { workers },
@@ -234,7 +263,7 @@ export function curveOf(engine, controls, state, plan, workers) {
 // a bare message.
 export function throughputAlone(engine, controls, state, plan) {
   const single = { ...plan, strategy: "none", workers: "1", placement: "", hosts: "" };
-  const question = JSON.stringify({ ...targetRequest(state), ...planRequest(controls, single) });
+  const question = JSON.stringify(questionOf(controls, state, single));
   engine.alone ??= new Map(); // few sliders change it
   if (engine.alone.size > 1000) engine.alone.clear();
   if (!engine.alone.has(question)) {
@@ -264,7 +293,7 @@ export function bandwidthsFor(engine, controls, state, plan, workers, targets) {
   delete request.link_gbit_per_s;
   const alone = throughputAlone(engine, controls, state, plan);
   const { step_time_s: steps } = engine.ask("/v1/predict_batch", {
-    ...targetRequest(state),
+    ...targetRequest(controls, state, plan),
     plan: request,
     interval: false,
     queries: { link_gbit_per_s: rates },
