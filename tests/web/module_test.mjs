@@ -1,6 +1,6 @@
 // The module as node runs it, and what of the page needs no document.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -92,6 +92,69 @@ test("the program says how long the page is that it writes", () => {
   }
 });
 
+// ---- Controls.
+
+// Options of the commands whose questions the page answers that have no control, each with the
+// reason.
+const ONE_STEP = "the page tells of one step, not of the whole job";
+const FRONTIER = "the page shows every batch worth trying, and leaves the choice to its reader";
+const AS_GIVEN = "the page tries batches and accumulation, as recommend does where nobody says";
+const CURVES = "the curves and tables of the page show where scaling ends";
+const WITHOUT_CONTROL = {
+  "workload-file": "a page has the files that it was written with",
+  profile: "a page has no measured layers",
+  json: "says how an answer is printed",
+  help: "asks nothing",
+  "time-limit": "says what the command exits with; the page shows the interval",
+  beside: "is a file of runs, and a page reads no files; link_others has a control",
+  "data-set": ONE_STEP,
+  "noise-scale": ONE_STEP,
+  "known-batch": ONE_STEP,
+  "least-steps": ONE_STEP,
+  "node-mtbf": ONE_STEP,
+  "device-mtbf": ONE_STEP,
+  "checkpoint-time": ONE_STEP,
+  "restart-time": ONE_STEP,
+  "most-workers": CURVES,
+  "global-batch": CURVES,
+  "target-efficiency": CURVES,
+  "most-global-batch": FRONTIER,
+  objective: FRONTIER,
+  "try-workers": AS_GIVEN,
+  "try-local-batch": AS_GIVEN,
+  "try-accumulation": AS_GIVEN,
+  "try-servers": AS_GIVEN,
+  "try-strategy": AS_GIVEN,
+  "try-bucket": AS_GIVEN,
+  "try-shard": AS_GIVEN,
+  "try-compress": AS_GIVEN,
+};
+
+test("every option that changes an answer has a control, or a reason why it has none", async () => {
+  const { controls } = await opened();
+  const html = readFileSync(new URL("../../predictor/web/page/index.html", import.meta.url), "utf8");
+  const where = ["cluster", "workload", "device"];
+  for (const id of where) assert.ok(html.includes(`id="${id}"`), id);
+  const shown = [...where, ...controls.map((control) => control.flag)];
+  assert.equal(new Set(shown).size, shown.length);
+  const options = new Set();
+  for (const command of ["predict", "limits", "recommend"]) {
+    const help = execFileSync(program, [command, "--help"], { encoding: "utf8" });
+    for (const [, option] of help.matchAll(/^  --([a-z-]+)/gm)) options.add(option);
+  }
+  assert.deepEqual(
+    [...options].filter((option) => !shown.includes(option) && !(option in WITHOUT_CONTROL)),
+    [],
+    "have neither a control nor a reason",
+  );
+  assert.deepEqual(shown.filter((flag) => !options.has(flag)), [], "are options of no command");
+  assert.deepEqual(
+    Object.keys(WITHOUT_CONTROL).filter((option) => !options.has(option) || shown.includes(option)),
+    [],
+    "have a reason for nothing",
+  );
+});
+
 // ---- Links.
 
 async function opened() {
@@ -99,7 +162,7 @@ async function opened() {
   const names = (list) => list.map((one) => one.name);
   return {
     engine,
-    controls: state.controlsOf(engine.ask("fields")),
+    controls: state.controlsOf(engine.ask("fields"), engine.ask("training")),
     known: {
       clusters: names(engine.ask("/v1/clusters").clusters),
       workloads: names(engine.ask("/v1/workloads").workloads),
@@ -121,7 +184,8 @@ function drawState(draw, { controls, known }) {
   });
   return {
     cluster: draw.from(known.clusters),
-    workload: draw.from(known.workloads),
+    workload: draw.from([...known.workloads, "gpt:layers=2:hidden=64:heads=2@64", "\u00e9 %20+#", ""]),
+    parameters: draw.from(["", "", "110000000", "<b>"]),
     device: draw.from(["", ...known.devices]),
     view: draw.from(state.VIEWS),
     to: 2 + draw.whole(4000),
@@ -156,10 +220,8 @@ test("any other link opens or is refused with a sentence", async () => {
       assert.ok(read.plans[read.selected]);
       for (const plan of read.plans) {
         state.commandOf(page.controls, read, plan, { clusters: { [read.cluster]: "c" }, workloads: {} });
-        const reply = page.engine.askText(
-          "/v1/predict",
-          JSON.stringify({ ...state.targetRequest(read), ...state.planRequest(page.controls, plan) }),
-        );
+        const question = JSON.stringify(state.questionOf(page.controls, read, plan));
+        const reply = page.engine.askText("/v1/predict", question);
         assert.ok(reply.status === 200 || JSON.parse(reply.text).detail.length > 10, reply.text);
       }
       state.planNames(page.controls, read.plans);
@@ -184,8 +246,9 @@ test("efficiency and throughput are the program's", async () => {
         local_batch: String(1 + draw.whole(200)),
         accumulation_steps: String(1 + draw.whole(5)),
         ...draw.from([{}, { backup_workers: "1" }, { strategy: "ps-sync", servers: "2" }, { strategy: "ps-async", servers: "3" }]),
+        ...draw.from([{}, { precision: "fp16" }, { optimizer: "adam", recompute: "full" }]),
       };
-      const question = { ...state.targetRequest(shown), ...state.planRequest(controls, plan) };
+      const question = state.questionOf(controls, shown, plan);
       const curve = state.curveOf(engine, controls, shown, plan, [1, Number(plan.workers)]);
       const prediction = engine.ask("/v1/predict", question);
       const { baseline } = engine.ask("recommend", question);
@@ -208,11 +271,12 @@ test("a rate for an efficiency is that of the plan's own layout", async () => {
   assert.equal(none, null);
   assert.deepEqual(rates({ placement: "4", local_batch: "32" }).map((rate) => rate === 0), [true, true, false]);
   // The rate is the least: a hundredth less is too little.
-  const target = { ...state.targetRequest(shown), workers: 1, local_batch: 32, strategy: "none" };
+  const single = { workers: "1", local_batch: "32", strategy: "none" };
+  const target = state.questionOf(controls, shown, single);
   const alone = engine.ask("/v1/predict", target).throughput_samples_per_s;
   const reached = (rate) => {
-    const question = { ...state.planRequest(controls, apart), link_gbit_per_s: rate };
-    const answer = engine.ask("/v1/predict", { ...state.targetRequest(shown), ...question });
+    const question = { ...state.questionOf(controls, shown, apart), link_gbit_per_s: rate };
+    const answer = engine.ask("/v1/predict", question);
     return answer.throughput_samples_per_s / (4 * alone);
   };
   assert.ok(reached(little) >= 0.2 && reached(little / 1.02) < 0.2);
@@ -231,4 +295,39 @@ test("a command is quoted for a shell", async () => {
     "stepcast predict --cluster 'it'\\''s.yaml' --workload-file own.yaml --workload 'x;y' --workers 4 --strategy ps-sync" +
       " --bandwidth '10 Gbit/s' --multicast",
   );
+});
+
+test("a command names the network in every way that there is", async () => {
+  const { controls } = await opened();
+  const files = { clusters: { here: "here" }, workloads: {} };
+  const plan = { local_batch: "8", precision: "bf16", recompute: "full", bucket_mib: "one-message" };
+  const commandOf = (workload, parameters) =>
+    state.commandOf(controls, { cluster: "here", workload, parameters, device: "" }, plan, files);
+  const rest = "--local-batch 8 --precision bf16 --recompute full --bucket one-message";
+  const decoder = "gpt:layers=2:hidden=64:heads=2@64";
+  assert.equal(
+    commandOf(decoder, ""),
+    `stepcast predict --cluster here --workload ${decoder} ${rest}`,
+  );
+  // What every object has is no file.
+  assert.equal(
+    commandOf("constructor", ""),
+    `stepcast predict --cluster here --workload constructor ${rest}`,
+  );
+  assert.equal(
+    commandOf('our "net"', "110000000"),
+    `printf '%s\\n' 'name: "our \\"net\\""' 'parameters: 110000000' > network.yaml &&` +
+      ` stepcast predict --cluster here --workload-file network.yaml --workload 'our "net"' ${rest}`,
+  );
+});
+
+test("plans are told apart by how the network is trained", async () => {
+  const { controls } = await opened();
+  const plans = [{}, { recompute: "full" }, { precision: "bf16", recompute: "none" }, { bucket_mib: "tensor" }];
+  assert.deepEqual(state.planNames(controls, plans), [
+    "plan 1",
+    "full recompute",
+    "bf16, none recompute",
+    "tensor",
+  ]);
 });

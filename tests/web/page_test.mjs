@@ -1,6 +1,6 @@
 // The page in Chromium: as a file of the disk, and as the service answers it.
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -128,6 +128,203 @@ for (const workload of ["vgg16", "my_net"]) test(`what it shows of ${workload} i
   await page.context().close();
 });
 
+// The hash of an address that shows the second of two equal plans.
+function hashOf(target, plan) {
+  const one = encodeURIComponent(new URLSearchParams(plan).toString());
+  return `#${new URLSearchParams(target)}&selected=2&plan=${one}&plan=${one}`;
+}
+async function go(page, hash) {
+  await page.evaluate((link) => {
+    history.replaceState(null, "", link);
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  }, hash);
+}
+const linkOf = async (page) => new URLSearchParams((await hashIn(page)).slice(1));
+const hashIn = (page) => page.evaluate(() => location.hash);
+// The second plan's text of a column, as the address tells it.
+async function toldBy(page, column) {
+  return new URLSearchParams((await linkOf(page)).getAll("plan")[1]).get(column);
+}
+// What the command line that is shown answers, and what the page does.
+async function answers(page) {
+  const command = await page.textContent("#command");
+  const { status, stdout, stderr } = spawnSync(
+    "bash",
+    ["-c", `${command.replace("stepcast", program)} --json`],
+    { encoding: "utf8", cwd: folder },
+  );
+  const shown = await page.evaluate(() => {
+    const { engine, questionOf, state } = window.stepcast;
+    const { status: code, text } = engine.askText(
+      "/v1/predict",
+      JSON.stringify(questionOf(state().plans[1])),
+    );
+    return { status: code, answer: JSON.parse(text) };
+  });
+  return { command, status, stdout, stderr, shown };
+}
+async function requireSameAnswer(page, what) {
+  const { command, status, stdout, stderr, shown } = await answers(page);
+  assert.equal(shown.status, 200, `${what}: ${shown.answer.detail}`);
+  assert.ok(status < 2, `${what}: ${command}: ${stderr}`); // 1: does not fit in memory
+  assert.equal(difference(JSON.parse(stdout), shown.answer), "", `${what}: ${command}`);
+}
+
+// What each control is moved to: by its column, or else by its unit.
+const MOVED = { placement: "4-4", hosts: "one+two", compress: "int8", "Gbit/s": "10", ms: "2", MiB: "8", "samples/s": "1000" };
+function movedTo(control) {
+  if (control.kind === "yes or no") return "yes";
+  if (control.choices) return control.choices.findLast((choice) => choice !== control.default);
+  const plain = control.kind === "count" || control.least >= 1 ? "2" : "0.3";
+  return MOVED[control.column] ?? MOVED[control.unit] ?? plain;
+}
+// What a field says nothing without.
+const BESIDE = {
+  loss_rate: { rtt_ms: "2" },
+  congestion_control: { rtt_ms: "2", loss_rate: "0.01" },
+  loss_burst_ms: { rtt_ms: "2", loss_rate: "0.01" },
+  oversubscription: { nodes_per_switch: "2" },
+  nodes_per_switch: { oversubscription: "4" },
+  slow_nodes: { slow_speed: "0.6" },
+  slow_speed: { slow_nodes: "1" },
+  slow_local_batch: { slow_nodes: "1", slow_speed: "0.6" },
+  compress_gbit_per_s: { compress: "fp16" },
+};
+
+test("each field of a plan has a control, and a link and a command line that tell it", async () => {
+  const seen = [];
+  const { page } = await open(fileAddress(), seen);
+  const { controls, listed } = await page.evaluate(() => {
+    const { controls: all, engine } = window.stepcast;
+    const columns = ["fields", "training"].flatMap((list) => engine.ask(list).map((f) => f.column));
+    return { controls: all, listed: columns };
+  });
+  assert.deepEqual(controls.map((c) => c.column).sort(), ["workers", ...listed].sort());
+  const target = { cluster: "gce-t4", workload: "gpt:layers=2:hidden=64:heads=2@64", device: "h100" };
+  for (const control of controls) {
+    const { column, flag, strategies } = control;
+    const plan = { workers: "8", local_batch: "32", ...BESIDE[column] };
+    if (!(strategies ?? ["allreduce"]).includes("allreduce")) {
+      Object.assign(plan, { strategy: strategies[0], servers: "1" });
+    }
+    delete plan[column === "hosts" ? "workers" : ""];
+    await go(page, hashOf(target, plan));
+    const box = page.locator(`#field-${column}`);
+    assert.equal(await box.count(), 1, `${column} has no control`);
+    assert.ok(await page.locator(`label[for="field-${column}"], label:has(#field-${column})`).count(), `${column} has no label`);
+    const text = movedTo(control);
+    assert.notEqual(plan[column] ?? control.default, text, `${column} is not moved`);
+    if (control.kind === "yes or no") await box.check();
+    else if (control.choices) await box.selectOption(text);
+    else await box.fill(text);
+    assert.equal(await toldBy(page, column), text, `the link tells ${column}`);
+    assert.ok(`${await page.textContent("#command")} `.includes(` --${flag} `), `the command has --${flag}`);
+    const [first, second] = await page.locator("#plans button").allTextContents();
+    assert.ok(first !== second || column === "workers", `plans differ in ${column}: ${second}`);
+    await requireSameAnswer(page, column);
+    // What the link opens is what was shown.
+    await go(page, await hashIn(page));
+    const shown = control.kind === "yes or no" ? (await box.isChecked()) && "yes" : await box.inputValue();
+    assert.equal(shown, text, `${column} is opened`);
+    if (control.unit === undefined) continue;
+    // The slider beside a number moves its box.
+    await page.locator(".field", { has: box }).locator('input[type="range"]').press("End");
+    assert.notEqual(await box.inputValue(), text, `the slider moves ${column}`);
+    assert.equal(await toldBy(page, column), await box.inputValue());
+  }
+  assert.deepEqual(seen, []);
+  await page.context().close();
+});
+
+test("the box of the bucket takes its words", async () => {
+  const seen = [];
+  const { page } = await open(fileAddress(hashOf({ cluster: "gce-t4" }, { workers: "8", local_batch: "32" })), seen);
+  for (const [word, meaning] of [["tensor", "each tensor by itself"], ["one-message", "all gradients together"]]) {
+    await page.fill("#field-bucket_mib", word);
+    const box = page.locator("#field-bucket_mib");
+    const offered = page.locator(`#${await box.getAttribute("list")} option[value="${word}"]`);
+    assert.equal(await offered.textContent(), meaning);
+    assert.match(await page.textContent("#command"), new RegExp(` --bucket ${word}$`));
+    assert.ok((await page.locator("#plans button").nth(1).textContent()).endsWith(word));
+    await requireSameAnswer(page, word);
+  }
+  await page.fill("#field-bucket_mib", "tensors");
+  assert.match(await page.textContent("#headline"), /^bucket_mib: 'tensors'/);
+  assert.deepEqual(seen, []);
+  await page.context().close();
+});
+
+test("what holds of training where the plan says nothing is told, and what is refused is said", async () => {
+  const seen = [];
+  const hash = hashOf({ cluster: "ufrgs-tupi", workload: "gpt2" }, { workers: "2", local_batch: "2" });
+  const { page } = await open(fileAddress(hash), seen);
+  const unstated = () => page.locator("#field-precision option").first().textContent();
+  assert.equal(await unstated(), "not stated (fp32)");
+  await page.selectOption("#field-precision", "bf16");
+  assert.equal(await unstated(), "not stated");
+  const [before, after] = await page.evaluate(() =>
+    [0, 1].map((i) => document.querySelectorAll("#compare tbody tr")[i].children[2].textContent),
+  );
+  assert.notEqual(before, after);
+  await settled(page);
+  // The sentence is the program's, but for what it calls the key.
+  await page.selectOption("#field-precision", "fp8");
+  const { status, stderr } = await answers(page);
+  assert.equal(status, 2);
+  assert.equal(stderr.trim().replace("stepcast: --", ""), await page.textContent("#headline"));
+  assert.equal(await page.textContent("#binding"), "");
+  await page.selectOption("#field-precision", "");
+  assert.equal(await toldBy(page, "precision"), null);
+  assert.match(await page.textContent("#headline"), /a step/);
+  assert.deepEqual(seen, []);
+  await page.context().close();
+});
+
+test("a network that no list has is known by its name and numbers", async () => {
+  const seen = [];
+  const hash = hashOf({ cluster: "gce-t4", device: "h100" }, { workers: "4", local_batch: "4" });
+  const { page } = await open(fileAddress(hash), seen);
+  const told = async (key) => (await linkOf(page)).get(key);
+  assert.ok(await page.isHidden("#network"));
+  await page.selectOption("#workload", { label: "another, by name and numbers" });
+  assert.equal(await page.inputValue("#network"), "resnet50");
+  const note = await page.textContent("#network-note");
+  const examples = note.match(/[\w:=]+@\d+|message_\d+/g);
+  assert.equal(examples.length, 3, note);
+  for (const [name, parameters] of [...examples.map((e) => [e, ""]), ["ours", "110000000"]]) {
+    await page.fill("#network", name);
+    await page.fill("#parameters", parameters);
+    assert.equal(await told("workload"), name);
+    assert.equal(await told("parameters"), parameters || null);
+    await requireSameAnswer(page, name);
+    const link = await hashIn(page);
+    await go(page, "#");
+    assert.ok(await page.isHidden("#network"));
+    await go(page, link);
+    assert.equal(await page.inputValue("#workload"), "");
+    assert.equal(await page.inputValue("#network"), name);
+    assert.equal(await page.inputValue("#parameters"), parameters);
+    const noBatch = page.locator("#batch-note", { hasText: `'${name}' is a bare message` });
+    if (name.startsWith("message")) await noBatch.waitFor();
+    // Also what has no batch to recommend has all that is shown below it.
+    else await page.locator("#batches tbody tr").first().waitFor();
+    assert.equal(await page.locator("#rates tbody tr").count(), 7);
+  }
+  await page.fill("#parameters", "");
+  for (const wrong of ["gpt:layers=2", "gpt:layers=2:hidden=64:heads=3", "vgg16@10"]) {
+    await page.fill("#network", wrong);
+    const { status, stderr } = await answers(page);
+    assert.equal(status, 2);
+    assert.equal(stderr.trim().replace("stepcast: --", ""), await page.textContent("#headline"));
+  }
+  await page.selectOption("#workload", "resnet18");
+  assert.ok(await page.isHidden("#network"));
+  assert.equal(await told("workload"), "resnet18");
+  await requireSameAnswer(page, "resnet18");
+  assert.deepEqual(seen, []);
+  await page.context().close();
+});
+
 test("a thousand plans and their bands are drawn anew within a frame", async (t) => {
   const plans = Array.from(
     { length: 8 },
@@ -156,7 +353,7 @@ test("any link opens or is refused with a sentence", async () => {
   const seen = [];
   const { page } = await open(fileAddress(), seen);
   const draw = draws(7);
-  const parts = ["cluster=", "ufrgs-tupi", "&", "plan=", "workers%3D", "local_batch%3D", "9", "0", "-1", "%26",
+  const parts = ["cluster=", "ufrgs-tupi", "workload=", "gpt:layers=2:hidden=64:heads=2@64", "parameters=", "precision%3D", "&", "plan=", "workers%3D", "local_batch%3D", "9", "0", "-1", "%26",
     "strategy%3Dps-sync", "servers%3D3", "to=", "view=", "efficiency", "<b>", "%00", "1e999", "placement%3D4-4",
     "hosts%3Dtupi1", "selected=", "\u{1f600}"];
   for (let i = 0; i < 150; ++i) {
@@ -205,7 +402,7 @@ test("all of it works by keyboard", async () => {
     reached.add(id);
   }
   for (const id of ["cluster", "workload", "device", "add", "field-workers", "field-strategy",
-    "field-link_gbit_per_s", "view", "to", "csv", "svg", "png", "link", "copy"]) {
+    "field-precision", "field-recompute", "field-link_gbit_per_s", "view", "to", "csv", "svg", "png", "link", "copy"]) {
     assert.ok(reached.has(id), `${id} is not reached: ${[...reached].join(", ")}`);
   }
   await page.focus("#field-workers");
@@ -224,7 +421,8 @@ test("a checker of accessibility finds nothing serious, light and dark, wide and
   for (const colorScheme of ["light", "dark"]) {
     for (const width of [1440, 390]) {
       const seen = [];
-      const { page } = await open(fileAddress(), seen, { colorScheme, viewport: { width, height: 900 }, bypassCSP: true });
+      const hash = "#workload=gpt:layers=2:hidden=64:heads=2@64";
+      const { page } = await open(fileAddress(hash), seen, { colorScheme, viewport: { width, height: 900 }, bypassCSP: true });
       await settled(page);
       await page.evaluate(() => document.querySelectorAll("details").forEach((d) => (d.open = true)));
       await page.evaluate(checker);
