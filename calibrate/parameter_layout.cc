@@ -149,7 +149,7 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
       FittedParameter& sample = parameters_[static_cast<std::size_t>(offset + kSampleTime)];
       sample.relative_to = device_offset.at(run.device);
       sample.prior.log_sd = kWorkloadSpeedLogSd;
-      parameters_[static_cast<std::size_t>(offset + kFloorTime)].prior.si =
+      parameters_[static_cast<std::size_t>(offset + kFloorTime)].prior =
           FloorBesideSamples(priors[kFixedTime].si, priors[kSampleTime].si);
     }
     FittedParameter& time = parameters_[static_cast<std::size_t>(offset + kFixedTime)];

@@ -31,8 +31,8 @@ enum class ComputeSource {
 
 struct Prediction {
   Duration<> step_time;
-  // 90 % prediction interval of one measured step: as far below as above in ln(step), unless a pace
-  // is hardly known (model/step/slow_ends.h), and never below that of the compute alone.
+  // 90 % prediction interval of one measured step: as far below as above in ln(step), unless no
+  // run told a pace (model/step/slow_ends.h), and never below that of the compute alone.
   Duration<> low;
   Duration<> high;
   double log_sd = 0;  // of ln(measured / predicted), of all that follows together

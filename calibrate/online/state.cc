@@ -266,11 +266,13 @@ void internal::OnlineState::RelateFixedTime(int batch) {
   const Eigen::VectorXd x = centre + root * y;
   if (smallest_batch == 0) {
     const ComputeBelief compute = start.belief().compute();
-    if (compute == ComputeBelief::kDataSheet || compute == ComputeBelief::kFromDevice) {
-      centre[kFloorPosition] = std::log(
-          FloorBesideSamples(std::exp(centre[kFixedPosition]), std::exp(centre[kSamplePosition])));
-    }
     Eigen::MatrixXd covariance = root * root.transpose();
+    if (compute == ComputeBelief::kDataSheet || compute == ComputeBelief::kFromDevice) {
+      const Prior floor =
+          FloorBesideSamples(std::exp(centre[kFixedPosition]), std::exp(centre[kSamplePosition]));
+      centre[kFloorPosition] = std::log(floor.si);
+      covariance(kFloorPosition, kFloorPosition) = floor.log_sd * floor.log_sd;
+    }
     covariance.row(kFixedPosition) = covariance.row(kSamplePosition);
     covariance.col(kFixedPosition) = covariance.row(kSamplePosition).transpose();
     covariance(kFixedPosition, kFixedPosition) =

@@ -80,8 +80,9 @@ WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<
     const SheetCompute sheet(workload, *device);
     const FittedCurve<double> curve = sheet.Curve();
     const ParameterSpec& fixed = kWorkloadParameterSpecs[kFixedTime];
-    priors[kFixedTime].si = std::max(curve.fixed.si(), fixed.low * fixed.si_per_unit);
-    priors[kFloorTime].si = curve.floor.si();
+    priors[kFixedTime] = {std::max(curve.fixed.si(), fixed.low * fixed.si_per_unit),
+                          kSheetFixedLogSd};
+    priors[kFloorTime] = {curve.floor.si(), kSheetFixedLogSd};
     priors[kSampleTime] = {curve.per_sample.si(), kSheetTimeLogSd};
     priors[kUpdateTime] = {sheet.At(1).update.si(), kSheetTimeLogSd};
   }

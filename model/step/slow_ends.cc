@@ -26,7 +26,7 @@ inline constexpr Pace kPaces[] = {{kLinkColumn, false},
 
 // Whether runs were fitted that it could have held back.
 bool IsTold(int column, const Belief& belief) {
-  if (column >= kWorkloadColumn) return belief.compute() != ComputeBelief::kPrior;
+  if (column == kWorkloadColumn + kSampleTime) return belief.compute() != ComputeBelief::kPrior;
   return belief.fitted_nodes() > 1 ||
          (column == kHostBandwidth && belief.fitted_devices_per_node() > 1);
 }
@@ -64,7 +64,7 @@ std::vector<SlowEnd> SlowEndsOf(const Belief& belief, const Belief::AtHosts& hos
     if (pace.column == kLinkBandwidth && hosts.link == kLinkBandwidth) continue;
     if (IsTold(pace.column, belief)) continue;
     const double log_sd = std::sqrt(belief.log_covariance()(at, at));
-    if (log_sd <= kWideLogSd) continue;
+    if (log_sd == 0) continue;
     SlowEnd& end = all.emplace_back();
     end.column = pace.column;
     for (int column = 0; column < kShareColumn; ++column) {

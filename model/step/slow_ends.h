@@ -1,9 +1,9 @@
-// What is hardly known of a step, moved to the slow end of its range.
+// What no run has told of a step, moved to the slow end of its range.
 //
 // The interval of a step follows from derivatives at the believed parameters, which tell enough as
-// long as ln(step) is nearly straight over what they may be. A pace that is known to a factor of
-// three is another matter: an exchange that is hidden at the centre, where its derivative is 0, may
-// be most of the step at the slow end, and so may compute behind which an exchange is not hidden.
+// long as ln(step) is nearly straight over what they may be. A pace that no run has told is another
+// matter: an exchange that is hidden at the centre, where its derivative is 0, may be a third of the
+// step on a link of half the stated rate, and so may compute behind which an exchange is not hidden.
 // So each such parameter z is moved to the slow end of its 90 % range, what is correlated with it
 // goes along, and the step is evaluated there. Where that is more than the derivatives make of this
 // direction, it takes their place, for the one of which it is most:
@@ -33,9 +33,6 @@
 #include "model/step/belief.h"
 
 namespace stepcast {
-
-// A parameter whose 90 % range is wider than a factor of 2.3 each way.
-inline constexpr double kWideLogSd = 0.5;
 
 // One that sets the pace of bytes or samples, and that no run could show, with the parameters of a
 // plan where it is slow.

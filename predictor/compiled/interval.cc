@@ -359,7 +359,7 @@ void SetTimes(const StepFacts& f, const Synchronisation<T>& sync, SyncSlopes* sl
 
 }  // namespace
 
-// A pace that is hardly known, at its slow end.
+// A pace that no run has told, at its slow end.
 struct TabledEnd {
   int column = 0;
   Gradient along;
