@@ -226,9 +226,8 @@ Fit FitSamples(const CalibrationProblem& problem, const ParameterLayout& layout,
   outcome->iterations = fit.iterations + ImproveCurves(layout, sample(kCurveSample), &fit.values);
   for (std::size_t size = kFirstSample; fit.usable && size < shuffled.size();
        size *= kSampleGrowth) {
-    fit =
-        Minimisation(layout, sample(size), fit.values, std::nullopt, std::nullopt, options.threads)
-            .Solve(options.max_iterations, kStartTolerance);
+    fit = Minimisation(layout, sample(size), fit.values, {.threads = options.threads})
+              .Solve(options.max_iterations, kStartTolerance);
     outcome->iterations += fit.iterations;
     outcome->iterations += ImproveHosts(layout, sample(size), options.max_iterations, &fit);
   }
@@ -253,8 +252,7 @@ std::optional<KnownFit> FitAll(const ParameterLayout& layout,
   Fit& fit = known.fit;
   fit = start;
   for (int attempt = 0;; ++attempt) {
-    Minimisation minimisation(layout, plans, fit.values, std::nullopt, std::nullopt,
-                              options.threads);
+    Minimisation minimisation(layout, plans, fit.values, {.threads = options.threads});
     fit = minimisation.Solve(options.max_iterations, kFitTolerance);
     *iterations += fit.iterations;
     if (!fit.usable) return std::nullopt;

@@ -55,9 +55,9 @@ double High(const FittedParameter& p) { return std::log(p.spec->high * p.spec->s
 }  // namespace
 
 Minimisation::Minimisation(const ParameterLayout& layout, const std::vector<const PlanRows*>& plans,
-                           std::vector<double> start, std::optional<int> only,
-                           std::optional<int> hold, int threads)
-    : layout_(layout), values_(std::move(start)), hold_(hold) {
+                           std::vector<double> start, const MinimisationOptions& options)
+    : layout_(layout), values_(std::move(start)), hold_(options.hold) {
+  const std::optional<int>& only = options.only;
   std::unordered_set<int> of_plans;  // hosts' blocks
   if (only) {
     for (const PlanRows* plan : plans) {
@@ -87,7 +87,7 @@ Minimisation::Minimisation(const ParameterLayout& layout, const std::vector<cons
     of_blocks[{BlocksOf(*plan, values_.data()), plan->others}].push_back(plan);
   }
   for (auto& [at, own] : of_blocks) {
-    problem_.AddResidualBlock(new PlanCost(std::move(own), threads), nullptr, at.first);
+    problem_.AddResidualBlock(new PlanCost(std::move(own), options.threads), nullptr, at.first);
   }
 }
 

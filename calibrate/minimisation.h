@@ -26,18 +26,25 @@ struct Fit {
   bool converged = false;
 };
 
+// What of the values a minimisation moves, and on how many threads.
+struct MinimisationOptions {
+  // The block at that offset alone, a workload's with its plans: all others keep their values.
+  std::optional<int> only = {};
+  // One parameter that keeps its value.
+  std::optional<int> hold = {};
+  // Values do not depend on it.
+  int threads = 1;
+};
+
 // Bounds cost the solver a line search in each step, and parameters hardly ever meet theirs: it
 // goes without them until a value has left its range. Workloads are eliminated first, since each
 // row has one: the cost of a step is linear in rows and workloads. With many links of hosts the
 // system is sparse, since of a row's links the slowest alone has a derivative: linear in links too.
 class Minimisation {
  public:
-  // `layout` and the plans must outlive it. With `only`, all blocks but the one at that offset, a
-  // workload's with its plans, keep their values; with `hold`, one parameter does. Values do not
-  // depend on `threads`.
+  // `layout` and the plans must outlive it.
   Minimisation(const ParameterLayout& layout, const std::vector<const PlanRows*>& plans,
-               std::vector<double> start, std::optional<int> only = std::nullopt,
-               std::optional<int> hold = std::nullopt, int threads = 1);
+               std::vector<double> start, const MinimisationOptions& options = {});
 
   // From where the values are.
   Fit Solve(int max_iterations, double tolerance);

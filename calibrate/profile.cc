@@ -69,7 +69,7 @@ Fit Profile::FitHolding(int parameter, double move, const Fit& from) const {
   for (std::size_t i = 0; i < start.size(); ++i) {
     start[i] += step * covariance_(static_cast<long>(i), parameter) / variance;
   }
-  return Minimisation(layout_, plans_, std::move(start), std::nullopt, parameter)
+  return Minimisation(layout_, plans_, std::move(start), {.hold = parameter})
       .Solve(kMaxIterations, kStartTolerance);
 }
 

@@ -167,7 +167,7 @@ std::optional<Tried> Try(const CalibrationProblem& problem, const ParameterLayou
   SetScatter(options.step_log_sd, &plans);
   const int iterations = std::min(options.max_iterations, kEnoughToTell);
   const auto solve = [&](std::vector<double> from, std::optional<int> hold) {
-    return Minimisation(own, shuffled, std::move(from), std::nullopt, hold)
+    return Minimisation(own, shuffled, std::move(from), {.hold = hold})
         .Solve(iterations, kStartTolerance);
   };
   // The scatter around the fit with the factor, then both fits by it.

@@ -266,12 +266,12 @@ int ImproveCurves(const ParameterLayout& layout, const std::vector<const PlanRow
     const auto floor = static_cast<std::size_t>(block.offset + kFloorTime);
     if (layout.parameters()[fixed].fixed || layout.parameters()[floor].fixed) continue;
     const double both = std::exp((*values)[fixed]) + std::exp((*values)[floor]);
-    Fit best = Minimisation(layout, own, *values, block.offset).Solve(0, kStartTolerance);
+    Fit best = Minimisation(layout, own, *values, {.only = block.offset}).Solve(0, kStartTolerance);
     for (const double share : {kSmallShare, 1 - kSmallShare}) {
       std::vector<double> start = *values;
       start[fixed] = std::log(share * both);
       start[floor] = std::log((1 - share) * both);
-      Fit fit = Minimisation(layout, own, std::move(start), block.offset)
+      Fit fit = Minimisation(layout, own, std::move(start), {.only = block.offset})
                     .Solve(kMaxIterations, kStartTolerance);
       iterations += fit.iterations;
       if (fit.usable && fit.cost < best.cost) best = std::move(fit);

@@ -31,7 +31,7 @@ struct Posed {
 
   // The fit in which one value stays where `from` has it.
   Fit Holding(std::vector<double> from, int held) const {
-    return Minimisation(layout, pointers, std::move(from), std::nullopt, held)
+    return Minimisation(layout, pointers, std::move(from), {.hold = held})
         .Solve(100, kFitTolerance);
   }
 
@@ -65,6 +65,33 @@ TEST(Minimisation, HoldsWhatItIsTold) {
     EXPECT_EQ(held.values[at], start[at]) << posed.layout.parameters()[at].spec->name;
     EXPECT_NE(held.values, start) << "the others move";
   }
+}
+
+// The block that is told alone moves: all others, of which some would, stay where they were.
+TEST(Minimisation, MovesOneBlockAlone) {
+  const Posed posed(Campaign().problem());
+  const std::vector<ParameterLayout::Block>& blocks = posed.layout.blocks();
+  const auto block =
+      std::find_if(blocks.begin(), blocks.end(), [](const ParameterLayout::Block& one) {
+        return one.kind == ParameterLayout::Kind::kWorkload;
+      });
+  ASSERT_NE(block, blocks.end());
+  const auto inside = [&](std::size_t i) {
+    const int at = static_cast<int>(i) - block->offset;
+    return at >= 0 && at < block->size;
+  };
+  const auto moved_of = [&](const MinimisationOptions& options, bool own) {
+    const Fit fit =
+        Minimisation(posed.layout, posed.pointers, posed.priors, options).Solve(100, kFitTolerance);
+    int moved = 0;
+    for (std::size_t i = 0; i < fit.values.size(); ++i) {
+      moved += inside(i) == own && fit.values[i] != posed.priors[i];
+    }
+    return moved;
+  };
+  EXPECT_GT(moved_of({}, false), 0);
+  EXPECT_EQ(moved_of({.only = block->offset}, false), 0);
+  EXPECT_GT(moved_of({.only = block->offset}, true), 0);
 }
 
 // Through the middle of the samples' times with the fewest workers, whatever comes before or behind
