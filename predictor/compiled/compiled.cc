@@ -93,10 +93,125 @@ bool IsLink(const LinkFacts& link, const Refuse& refuse) {
          refuse("loss_burst_s", link.loss_burst->si(), ranges.burst);
 }
 
-bool IsLink(const LinkFacts& link) {
-  return IsLink(link, [](const char* /*name*/, double /*value*/, const NumberRange& /*range*/) {
-    return false;
-  });
+bool Within(int value, int least, int most) { return value >= least && value <= most; }
+
+QueryProblem Outside(const char* field, int value, int least, int most,
+                     const std::string& of = "") {
+  return {field, std::to_string(value), "is out of range",
+          fmt::format("a whole number from {} to {}{}", least, most, of)};
+}
+
+// The rules of a query. The first that it breaks goes to refuse(status, tell), where tell() makes
+// the text of it, and what that returns is the answer.
+template <class Refuse>
+QueryStatus Judge(const CompiledState& c, const PlanQuery& q, const Refuse& refuse) {
+  const Plan& plan = c.plan;
+  const StepFacts& facts = c.facts;
+  const auto bad_placement = [&](const auto& tell) {
+    return refuse(QueryStatus::kBadPlacement, tell);
+  };
+  if (!Within(q.workers, 1, kMostCount)) {
+    return bad_placement([&] { return Outside("workers", q.workers, 1, kMostCount); });
+  }
+  if (facts.backup_workers > 0 && q.workers <= facts.backup_workers) {
+    return bad_placement([&] {
+      return Outside("workers", q.workers, facts.backup_workers + 1, kMostCount,
+                     fmt::format(", with {} backup workers", facts.backup_workers));
+    });
+  }
+  if (!Within(q.nodes, 1, q.workers)) {
+    return bad_placement([&] {
+      return Outside("nodes", q.nodes, 1, q.workers, fmt::format(" for {} workers", q.workers));
+    });
+  }
+  const long long most_workers = static_cast<long long>(q.nodes) * q.devices_per_node;
+  if (plan.shard == Shard::kHybrid && q.workers != most_workers) {
+    return bad_placement([&] {
+      if (q.workers % q.nodes == 0) {
+        return QueryProblem{"devices_per_node", std::to_string(q.devices_per_node),
+                            "is out of range",
+                            fmt::format("{}, for {} workers on {} equal nodes", q.workers / q.nodes,
+                                        q.workers, q.nodes)};
+      }
+      return QueryProblem{"workers", std::to_string(q.workers),
+                          fmt::format("are not as many on each of {} nodes, with shard {}", q.nodes,
+                                      NameOf(plan.shard)),
+                          fmt::format("a multiple of {}", q.nodes)};
+    });
+  }
+  if (q.workers > most_workers || !Within(q.devices_per_node, 1, q.workers - q.nodes + 1)) {
+    return bad_placement([&] {
+      return Outside("devices_per_node", q.devices_per_node, (q.workers + q.nodes - 1) / q.nodes,
+                     q.workers - q.nodes + 1,
+                     fmt::format(" for {} workers on {} nodes", q.workers, q.nodes));
+    });
+  }
+  const int slow = q.slow_nodes.value_or(plan.slow_nodes);
+  if (!Within(slow, 0, c.MostSlowNodes(q))) {
+    return refuse(QueryStatus::kBadSlowNodes, [&] {
+      return Outside("slow_nodes", slow, 0, c.MostSlowNodes(q),
+                     fmt::format(" of {} nodes", q.nodes));
+    });
+  }
+  if (slow > 0 && !plan.slow_speed) {
+    return refuse(QueryStatus::kBadSlowNodes, [&] {
+      return QueryProblem{"slow_nodes", std::to_string(slow),
+                          "are of no speed that the compiled plan says",
+                          "0, or a plan that is compiled with slow_speed"};
+    });
+  }
+  const bool required = UsesServers(facts.strategy);
+  const int least_servers = required ? 1 : 0;
+  const int most_servers = required                           ? c.options.most_servers
+                           : TraitsOf(facts.strategy).helpers ? kMostCount
+                                                              : 0;
+  if (!Within(q.servers, least_servers, most_servers)) {
+    return refuse(QueryStatus::kBadServers, [&] {
+      return Outside("servers", q.servers, least_servers, most_servers,
+                     fmt::format(" with strategy {}", StrategyName(facts.strategy)));
+    });
+  }
+  if (!CompiledState::IsBatch(q.local_batch, q.accumulation_steps)) {
+    return refuse(QueryStatus::kBadBatch, [&] {
+      return CompiledState::IsBatch(q.local_batch, 1)
+                 ? Outside("accumulation_steps", q.accumulation_steps, 1, kMostCount)
+                 : Outside("local_batch", q.local_batch, 1, kMostBatch);
+    });
+  }
+  QueryStatus status = QueryStatus::kOk;
+  const auto is_link = [&](const LinkFacts& link, const char* prefix) {
+    return IsLink(link, [&](const char* name, double value, const NumberRange& allowed) {
+      status = refuse(QueryStatus::kBadLink, [&] {
+        const bool is_loss = &allowed == &Ranges().loss;
+        return QueryProblem{
+            std::string(prefix) + name, fmt::format("{}", value), "is out of range",
+            is_loss ? fmt::format("0, or from {} to below 1", kLeastLoss) : allowed.Text()};
+      });
+      return false;
+    });
+  };
+  if (!is_link(q.link, "") || !is_link(q.server_link, "server_")) return status;
+  if (q.link.oversubscription || q.server_link.oversubscription) {
+    const LinkFacts link = Overlay(facts.link, q.link);
+    const LinkFacts last = Overlay(link, Overlay(facts.server_link, q.server_link));
+    if (LacksSwitches(link) || LacksSwitches(last)) {
+      return refuse(QueryStatus::kBadLink, [] {
+        return QueryProblem{"nodes_per_switch", "", "is required with oversubscription",
+                            "nodes on a switch"};
+      });
+    }
+  }
+  if (!facts.has_compute) {
+    StepFacts asked = facts;
+    asked.workers = q.workers;
+    if (Alone(asked)) {
+      return refuse(QueryStatus::kNothingExchanged, [&] {
+        return QueryProblem{"workers", std::to_string(q.workers),
+                            "exchange nothing, and nothing is computed", "at least 2"};
+      });
+    }
+  }
+  return QueryStatus::kOk;
 }
 
 // A pointer that owns nothing, so that copies cost nothing.
@@ -221,127 +336,16 @@ void CompiledState::SetTables() {
 }
 
 QueryStatus CompiledState::Check(const PlanQuery& q) const {
-  const auto within = [](int value, int most) { return value >= 1 && value <= most; };
-  if (!within(q.workers, kMostCount) || !within(q.nodes, q.workers) ||
-      !within(q.devices_per_node, q.workers - q.nodes + 1) ||
-      q.workers > static_cast<long long>(q.nodes) * q.devices_per_node ||
-      (plan.shard == Shard::kHybrid &&
-       q.workers < static_cast<long long>(q.nodes) * q.devices_per_node) ||
-      (facts.backup_workers > 0 && q.workers <= facts.backup_workers)) {
-    return QueryStatus::kBadPlacement;
-  }
-  const int slow = q.slow_nodes.value_or(plan.slow_nodes);
-  if (slow < 0 || slow > MostSlowNodes(q) || (slow > 0 && !plan.slow_speed)) {
-    return QueryStatus::kBadSlowNodes;
-  }
-  if (UsesServers(facts.strategy)) {
-    if (!within(q.servers, options.most_servers)) return QueryStatus::kBadServers;
-  } else if (q.servers < 0 || q.servers > kMostCount ||
-             (q.servers > 0 && !TraitsOf(facts.strategy).helpers)) {
-    return QueryStatus::kBadServers;
-  }
-  if (!IsBatch(q.local_batch, q.accumulation_steps)) return QueryStatus::kBadBatch;
-  if (!IsLink(q.link) || !IsLink(q.server_link)) return QueryStatus::kBadLink;
-  if (q.link.oversubscription || q.server_link.oversubscription) {
-    const LinkFacts link = Overlay(facts.link, q.link);
-    const LinkFacts last = Overlay(link, Overlay(facts.server_link, q.server_link));
-    if (LacksSwitches(link) || LacksSwitches(last)) return QueryStatus::kBadLink;
-  }
-  if (!facts.has_compute) {
-    StepFacts asked = facts;
-    asked.workers = q.workers;
-    if (Alone(asked)) return QueryStatus::kNothingExchanged;
-  }
-  return QueryStatus::kOk;
+  return Judge(*this, q, [](QueryStatus status, const auto& /*tell*/) { return status; });
 }
 
 std::optional<QueryProblem> CompiledState::ProblemOf(const PlanQuery& q) const {
-  const auto outside = [](const char* field, int value, int least, int most,
-                          const std::string& of = "") {
-    return QueryProblem{field, std::to_string(value), "is out of range",
-                        fmt::format("a whole number from {} to {}{}", least, most, of)};
-  };
-  const int slow = q.slow_nodes.value_or(plan.slow_nodes);
-  switch (Check(q)) {
-    case QueryStatus::kOk:
-      return std::nullopt;
-    case QueryStatus::kBadPlacement: {
-      if (q.workers < 1 || q.workers > kMostCount) {
-        return outside("workers", q.workers, 1, kMostCount);
-      }
-      if (facts.backup_workers > 0 && q.workers <= facts.backup_workers) {
-        return outside("workers", q.workers, facts.backup_workers + 1, kMostCount,
-                       fmt::format(", with {} backup workers", facts.backup_workers));
-      }
-      if (q.nodes < 1 || q.nodes > q.workers) {
-        return outside("nodes", q.nodes, 1, q.workers, fmt::format(" for {} workers", q.workers));
-      }
-      if (plan.shard == Shard::kHybrid && q.workers % q.nodes == 0) {
-        return QueryProblem{"devices_per_node", std::to_string(q.devices_per_node),
-                            "is out of range",
-                            fmt::format("{}, for {} workers on {} equal nodes", q.workers / q.nodes,
-                                        q.workers, q.nodes)};
-      }
-      if (plan.shard == Shard::kHybrid) {
-        return QueryProblem{"workers", std::to_string(q.workers),
-                            fmt::format("are not as many on each of {} nodes, with shard {}",
-                                        q.nodes, NameOf(plan.shard)),
-                            fmt::format("a multiple of {}", q.nodes)};
-      }
-      return outside("devices_per_node", q.devices_per_node, (q.workers + q.nodes - 1) / q.nodes,
-                     q.workers - q.nodes + 1,
-                     fmt::format(" for {} workers on {} nodes", q.workers, q.nodes));
-    }
-    case QueryStatus::kBadServers: {
-      const bool required = UsesServers(facts.strategy);
-      const bool helped = TraitsOf(facts.strategy).helpers;
-      return outside("servers", q.servers, required ? 1 : 0,
-                     required ? options.most_servers
-                     : helped ? kMostCount
-                              : 0,
-                     fmt::format(" with strategy {}", StrategyName(facts.strategy)));
-    }
-    case QueryStatus::kBadBatch: {
-      const auto beyond = [&](const char* field, int value, const NumberRange& of_field) {
-        return outside(field, value, static_cast<int>(of_field.least),
-                       static_cast<int>(of_field.most));
-      };
-      const NumberRange& of_batch = FindPlanField("local-batch")->range;
-      const NumberRange& of_steps = FindPlanField("accumulation")->range;
-      return of_batch.Holds(q.local_batch)
-                 ? beyond("accumulation_steps", q.accumulation_steps, of_steps)
-                 : beyond("local_batch", q.local_batch, of_batch);
-    }
-    case QueryStatus::kBadSlowNodes: {
-      if (slow < 0 || slow > MostSlowNodes(q)) {
-        return outside("slow_nodes", slow, 0, MostSlowNodes(q),
-                       fmt::format(" of {} nodes", q.nodes));
-      }
-      return QueryProblem{"slow_nodes", std::to_string(slow),
-                          "are of no speed that the compiled plan says",
-                          "0, or a plan that is compiled with slow_speed"};
-    }
-    case QueryStatus::kBadLink: {
-      std::optional<QueryProblem> problem;
-      for (const bool of_server : {false, true}) {
-        const auto refuse = [&](const char* name, double value, const NumberRange& allowed) {
-          const bool is_loss = &allowed == &Ranges().loss;
-          problem = QueryProblem{
-              std::string(of_server ? "server_" : "") + name, fmt::format("{}", value),
-              "is out of range",
-              is_loss ? fmt::format("0, or from {} to below 1", kLeastLoss) : allowed.Text()};
-          return false;
-        };
-        if (!IsLink(of_server ? q.server_link : q.link, refuse)) return problem;
-      }
-      return QueryProblem{"nodes_per_switch", "", "is required with oversubscription",
-                          "nodes on a switch"};
-    }
-    case QueryStatus::kNothingExchanged:
-      return QueryProblem{"workers", std::to_string(q.workers),
-                          "exchange nothing, and nothing is computed", "at least 2"};
-  }
-  return std::nullopt;
+  std::optional<QueryProblem> problem;
+  Judge(*this, q, [&](QueryStatus status, const auto& tell) {
+    problem = tell();
+    return status;
+  });
+  return problem;
 }
 
 MemoryVerdict CompiledState::Memory(const PlanQuery& q) const {

@@ -1303,6 +1303,7 @@ TEST(QueryStatus, IsOkWhereThePredictorAnswers) {
           answered = false;
         }
       }
+      ASSERT_EQ(!compiled.ProblemOf(query), answered);
       ASSERT_EQ(compiled.Predict(query).status == QueryStatus::kOk, answered)
           << kind.name << ": " << query.workers << " workers, " << query.nodes << " nodes, "
           << query.devices_per_node << " devices, " << query.servers << " servers, batch "
@@ -1374,6 +1375,30 @@ TEST(QueryProblem, NamesFieldValueAndWhatIsAllowed) {
     EXPECT_EQ(problem->allowed, wrong.allowed) << wrong.field;
     EXPECT_FALSE(problem->problem.empty()) << wrong.field;
   }
+}
+
+TEST(QueryProblem, NamesThePlacementsOfTheCompiledPlan) {
+  const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
+  Plan plan = AllreducePlan({2, 2}, 16);
+  plan.backup_workers = 2;
+  PlanQuery query = QueryOf(plan);
+  query.workers = query.nodes = 2;
+  query.devices_per_node = 1;
+  const CompiledPlan backup(predictor, plan);
+  ASSERT_TRUE(backup.ProblemOf(query));
+  EXPECT_EQ(backup.ProblemOf(query)->field, "workers");
+  EXPECT_EQ(backup.ProblemOf(query)->allowed,
+            "a whole number from 3 to 1000000, with 2 backup workers");
+
+  Workload message = WithoutLayers(Megabytes(10.0));
+  message.communication_only = true;
+  const Predictor of_message(CalibratedCluster(PlausibleTruth()), message, std::nullopt);
+  const CompiledPlan alone(of_message, AllreducePlan({1, 1}, 1));
+  query = QueryOf(alone.plan());
+  query.workers = query.nodes = 1;
+  ASSERT_TRUE(alone.ProblemOf(query));
+  EXPECT_EQ(alone.ProblemOf(query)->field, "workers");
+  EXPECT_EQ(alone.ProblemOf(query)->allowed, "at least 2");
 }
 
 // Within nodes a model is shared out where these are equal.
