@@ -25,6 +25,28 @@ PlanQuery QueryOf(const Plan& plan) {
           plan.slow_nodes};
 }
 
+PlanQuery QueryAt(const QueryArrays& queries, std::size_t i, const PlanQuery& own) {
+  const auto take = [i](const int* array, auto* value) {
+    if (array != nullptr) *value = array[i];
+  };
+  const auto take_fact = [i](const double* array, auto of_si, auto* fact) {
+    if (array != nullptr && !std::isnan(array[i])) *fact = of_si(array[i]);
+  };
+  PlanQuery query = own;
+  take(queries.workers, &query.workers);
+  take(queries.nodes, &query.nodes);
+  take(queries.devices_per_node, &query.devices_per_node);
+  take(queries.servers, &query.servers);
+  take(queries.local_batch, &query.local_batch);
+  take(queries.accumulation_steps, &query.accumulation_steps);
+  take(queries.slow_nodes, &query.slow_nodes);
+  take_fact(queries.bandwidth_bytes_per_s, DataRate<>::FromSi, &query.link.bandwidth);
+  take_fact(queries.rtt_s, Duration<>::FromSi, &query.link.rtt);
+  take_fact(
+      queries.loss_rate, [](double rate) { return rate; }, &query.link.loss);
+  return query;
+}
+
 const char* QueryStatusText(QueryStatus status) {
   static constexpr const char* kTexts[kQueryStatusCount] = {
       "ok",
@@ -138,16 +160,7 @@ std::size_t CompiledPlan::PredictRange(const QueryArrays& queries, const Forecas
     const bool has_link = links && (stated(queries.bandwidth_bytes_per_s, i) ||
                                     stated(queries.rtt_s, i) || stated(queries.loss_rate, i));
     const int slow = value(queries.slow_nodes, i, c.plan.slow_nodes);
-    const auto query = [&] {
-      PlanQuery q{key.workers, key.nodes, key.devices_per_node, key.servers, batch, steps, {},
-                  {},          slow};
-      if (stated(queries.bandwidth_bytes_per_s, i)) {
-        q.link.bandwidth = BytesPerSecond(queries.bandwidth_bytes_per_s[i]);
-      }
-      if (stated(queries.rtt_s, i)) q.link.rtt = Seconds(queries.rtt_s[i]);
-      if (stated(queries.loss_rate, i)) q.link.loss = queries.loss_rate[i];
-      return q;
-    };
+    const auto query = [&] { return QueryAt(queries, i, c.own); };
 
     const internal::Exchange* exchange = nullptr;
     // Exchanges that are kept are of as many slow nodes as the plan has.

@@ -118,6 +118,9 @@ struct QueryArrays {
   const int* slow_nodes = nullptr;
 };
 
+// Query i, where `own` says what no array does.
+PlanQuery QueryAt(const QueryArrays& queries, std::size_t i, const PlanQuery& own);
+
 // Where the answers go, in the order of the queries; null where they are not wanted. Times of a
 // query without an answer are not a number.
 struct ForecastArrays {

@@ -20,6 +20,7 @@ using stepcast::CompiledPlan;
 using stepcast::CompileOptions;
 using stepcast::Forecast;
 using stepcast::PlanQuery;
+using stepcast::QueryArrays;
 using stepcast::QueryStatus;
 using namespace stepcast::capi;  // NOLINT(google-build-using-namespace): these sources are its own
 
@@ -104,6 +105,21 @@ std::optional<PlanQuery> QueryOf(const stepcast_compiled* compiled, const stepca
 template <class T>
 T* From(T* array, std::size_t begin) {
   return array != nullptr ? array + begin : nullptr;
+}
+
+// So many queries from `begin` on.
+QueryArrays Part(const stepcast_query_arrays& q, std::size_t begin, std::size_t size) {
+  return {size,
+          From(q.workers, begin),
+          From(q.nodes, begin),
+          From(q.devices_per_node, begin),
+          From(q.servers, begin),
+          From(q.local_batch, begin),
+          From(q.accumulation_steps, begin),
+          From(q.link_bandwidth_bytes_per_s, begin),
+          From(q.link_rtt_s, begin),
+          From(q.link_loss_rate, begin),
+          From(q.slow_nodes, begin)};
 }
 
 // The element, or what holds where there is no array.
@@ -268,21 +284,9 @@ stepcast_status stepcast_compiled_check_many(const stepcast_compiled* compiled,
                     "struct_size of queries cannot be, or something is set behind the fields that "
                     "this version has"};
     }
-    const PlanQuery& own = compiled->own;
-    const auto fact = [](const double* array, std::size_t i) {
-      return array != nullptr ? array[i] : kNotKnown;
-    };
-    for (std::size_t i = 0; i < q.count; ++i) {
-      const PlanQuery asked = {At(q.workers, i, own.workers),
-                               At(q.nodes, i, own.nodes),
-                               At(q.devices_per_node, i, own.devices_per_node),
-                               At(q.servers, i, own.servers),
-                               At(q.local_batch, i, own.local_batch),
-                               At(q.accumulation_steps, i, own.accumulation_steps),
-                               Link(fact(q.link_bandwidth_bytes_per_s, i), fact(q.link_rtt_s, i),
-                                    fact(q.link_loss_rate, i)),
-                               {},
-                               At(q.slow_nodes, i, *own.slow_nodes)};
+    const QueryArrays asked_of = Part(q, 0, q.count);
+    for (std::size_t i = 0; i < asked_of.size; ++i) {
+      const PlanQuery asked = QueryAt(asked_of, i, compiled->own);
       if (std::isnan(compiled->plan.StepTime(asked).si())) {
         RequireAnswer(compiled->plan, asked, "[" + std::to_string(i) + "]");
       }
@@ -320,10 +324,7 @@ stepcast_status stepcast_compiled_predict_many(const stepcast_compiled* compiled
     for (std::size_t begin = first; begin < last; begin += chunk) {
       const std::size_t size = std::min(chunk, last - begin);
       bad[part] += compiled->plan.PredictMany(
-          {size, From(q.workers, begin), From(q.nodes, begin), From(q.devices_per_node, begin),
-           From(q.servers, begin), From(q.local_batch, begin), From(q.accumulation_steps, begin),
-           From(q.link_bandwidth_bytes_per_s, begin), From(q.link_rtt_s, begin),
-           From(q.link_loss_rate, begin), From(q.slow_nodes, begin)},
+          Part(q, begin, size),
           {From(a.step_time_s, begin), From(a.low_s, begin), From(a.high_s, begin),
            From(a.log_sd, begin), a.status != nullptr ? status.data() : nullptr});
       if (a.status == nullptr) continue;

@@ -132,41 +132,16 @@ class Queries {
   const Shape& shape() const { return shape_; }
 
   QueryArrays Block(py::ssize_t begin, py::ssize_t count, Buffers* buffers) const {
-    const auto whole = [&](std::size_t i) {
-      return Given(i) ? readers_[i].Ints(begin, count, &buffers->ints[i]) : nullptr;
-    };
-    const auto real = [&](std::size_t i) {
-      std::vector<double>* const buffer = &buffers->reals[i - kIntCount];
-      return Given(i) ? readers_[i].Reals(begin, count, buffer) : nullptr;
-    };
-    QueryArrays q;
-    q.size = static_cast<std::size_t>(count);
-    q.workers = whole(kWorkers);
-    q.nodes = whole(kNodes);
-    q.devices_per_node = whole(kDevicesPerNode);
-    q.servers = whole(kServers);
-    q.local_batch = whole(kLocalBatch);
-    q.accumulation_steps = whole(kAccumulation);
-    q.slow_nodes = whole(kSlowNodes);
-    q.bandwidth_bytes_per_s = real(kBandwidth);
-    q.rtt_s = real(kRtt);
-    q.loss_rate = real(kLoss);
-    const auto fill = [&](std::size_t which, auto value_at) {
-      std::vector<int>& values = buffers->ints[which];
-      values.resize(q.size);
-      for (std::size_t i = 0; i < q.size; ++i) values[i] = value_at(i);
-      return values.data();
-    };
-    if (WorkersFollow()) {
-      q.workers = fill(kWorkers,
-                       [&](std::size_t i) { return WorkersOf(q.nodes[i], q.devices_per_node[i]); });
-    } else if (DevicesFollow()) {
-      q.devices_per_node = fill(kDevicesPerNode, [&](std::size_t i) {
-        return MostEven(q.workers != nullptr ? q.workers[i] : own_.workers,
-                        q.nodes != nullptr ? q.nodes[i] : own_.nodes);
-      });
-    }
-    return q;
+    return Arrays(
+        static_cast<std::size_t>(count),
+        [&](std::size_t i) { return readers_[i].Ints(begin, count, &buffers->ints[i]); },
+        [&](std::size_t i) {
+          return readers_[i].Reals(begin, count, &buffers->reals[i - kIntCount]);
+        },
+        [&](std::size_t i) {
+          buffers->ints[i].resize(static_cast<std::size_t>(count));
+          return buffers->ints[i].data();
+        });
   }
 
   // The argument that writing to `out` may change before it is read; null where there is none.
@@ -188,26 +163,13 @@ class Queries {
   }
 
   PlanQuery At(py::ssize_t index) const {
-    PlanQuery q = own_;
-    int slow_nodes = *q.slow_nodes;
-    int* const ints[kIntCount] = {&q.workers, &q.nodes,       &q.devices_per_node,
-                                  &q.servers, &q.local_batch, &q.accumulation_steps,
-                                  &slow_nodes};
-    for (std::size_t i = 0; i < kIntCount; ++i) {
-      if (Given(i)) *ints[i] = readers_[i].IntAt(index);
-    }
-    q.slow_nodes = slow_nodes;
-    if (WorkersFollow()) q.workers = WorkersOf(q.nodes, q.devices_per_node);
-    if (DevicesFollow()) q.devices_per_node = MostEven(q.workers, q.nodes);
-    const auto set = [&](std::size_t i, auto assign) {
-      if (!Given(i)) return;
-      const double value = readers_[i].RealAt(index);
-      if (!std::isnan(value)) assign(value);
-    };
-    set(kBandwidth, [&](double value) { q.link.bandwidth = BytesPerSecond(value); });
-    set(kRtt, [&](double value) { q.link.rtt = Seconds(value); });
-    set(kLoss, [&](double value) { q.link.loss = value; });
-    return q;
+    std::array<int, kIntCount> ints{};
+    std::array<double, kArgumentCount - kIntCount> reals{};
+    const QueryArrays one = Arrays(
+        1, [&](std::size_t i) { return &(ints[i] = readers_[i].IntAt(index)); },
+        [&](std::size_t i) { return &(reals[i - kIntCount] = readers_[i].RealAt(index)); },
+        [&](std::size_t i) { return &ints[i]; });
+    return QueryAt(one, 0, own_);
   }
 
  private:
@@ -220,6 +182,42 @@ class Queries {
   bool WorkersFollow() const { return !Given(kWorkers) && Given(kNodes) && Given(kDevicesPerNode); }
   bool DevicesFollow() const {
     return !Given(kDevicesPerNode) && (Given(kWorkers) || Given(kNodes));
+  }
+
+  // What was given as arrays: `whole` and `real` tell where those of an argument are, `room` where
+  // there is room for what follows from others.
+  template <class Whole, class Real, class Room>
+  QueryArrays Arrays(std::size_t size, const Whole& whole, const Real& real,
+                     const Room& room) const {
+    const auto ints = [&](std::size_t i) -> const int* { return Given(i) ? whole(i) : nullptr; };
+    const auto reals = [&](std::size_t i) -> const double* { return Given(i) ? real(i) : nullptr; };
+    QueryArrays q;
+    q.size = size;
+    q.workers = ints(kWorkers);
+    q.nodes = ints(kNodes);
+    q.devices_per_node = ints(kDevicesPerNode);
+    q.servers = ints(kServers);
+    q.local_batch = ints(kLocalBatch);
+    q.accumulation_steps = ints(kAccumulation);
+    q.slow_nodes = ints(kSlowNodes);
+    q.bandwidth_bytes_per_s = reals(kBandwidth);
+    q.rtt_s = reals(kRtt);
+    q.loss_rate = reals(kLoss);
+    const auto fill = [&](std::size_t which, auto value_at) {
+      int* const values = room(which);
+      for (std::size_t i = 0; i < size; ++i) values[i] = value_at(i);
+      return values;
+    };
+    if (WorkersFollow()) {
+      q.workers = fill(kWorkers,
+                       [&](std::size_t i) { return WorkersOf(q.nodes[i], q.devices_per_node[i]); });
+    } else if (DevicesFollow()) {
+      q.devices_per_node = fill(kDevicesPerNode, [&](std::size_t i) {
+        return MostEven(q.workers != nullptr ? q.workers[i] : own_.workers,
+                        q.nodes != nullptr ? q.nodes[i] : own_.nodes);
+      });
+    }
+    return q;
   }
 
   template <std::size_t... I>
@@ -439,12 +437,9 @@ py::object Choose(const BoundPlan& plan, const Queries& queries, const BatchSear
       const QueryArrays q = queries.Block(begin, count, &buffers);
       allocations.clear();
       for (std::size_t i = 0; i < q.size; ++i) {
-        const auto at = [i](const int* values, int otherwise) {
-          return values != nullptr ? values[i] : otherwise;
-        };
-        allocations.push_back({at(q.workers, own.workers), at(q.nodes, own.nodes),
-                               at(q.devices_per_node, own.devices_per_node),
-                               at(q.servers, own.servers), at(q.slow_nodes, *own.slow_nodes)});
+        const PlanQuery asked = QueryAt(q, i, own);
+        allocations.push_back(
+            {asked.workers, asked.nodes, asked.devices_per_node, asked.servers, asked.slow_nodes});
       }
       choices.resize(q.size);
       ChooseBatches(plan.compiled, allocations.data(), q.size, search, choices.data());

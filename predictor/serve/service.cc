@@ -13,6 +13,7 @@
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/record/link_path.h"
 #include "data/values/device_name.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
@@ -90,69 +91,30 @@ QueryArrays BindQueries(const Target& target, QueryColumns* queries) {
 
 // Query i as a plan of its own, with as many devices on each node as there may be.
 Plan PlanOf(const Plan& plan, const QueryArrays& q, std::size_t i) {
-  const auto take = [i](const int* column, int* value) {
-    if (column != nullptr) *value = column[i];
-  };
-  const auto take_fact = [i](const double* column, const auto& set) {
-    if (column != nullptr && !std::isnan(column[i])) set(column[i]);
-  };
+  const PlanQuery own = QueryOf(plan);
+  const PlanQuery asked = QueryAt(q, i, own);
   Plan one = plan;
-  take(q.servers, &one.servers);
-  take(q.local_batch, &one.local_batch);
-  take(q.accumulation_steps, &one.accumulation_steps);
-  take_fact(q.bandwidth_bytes_per_s, [&](double v) { one.link.bandwidth = BytesPerSecond(v); });
-  take_fact(q.rtt_s, [&](double v) { one.link.rtt = Seconds(v); });
-  take_fact(q.loss_rate, [&](double v) { one.link.loss = v; });
-  if (q.workers != nullptr) {
-    const int nodes = q.nodes[i];
-    PlanQuery asked;
-    asked.workers = q.workers[i];
-    asked.nodes = nodes;
-    asked.devices_per_node = q.devices_per_node[i];
-    if (nodes != plan.nodes()) one.hosts.clear();
-    if (!asked.has_layout_of(QueryOf(plan))) {
-      one.placement.assign(static_cast<std::size_t>(nodes), 1);
-      int left = asked.workers - nodes;
-      for (int& devices : one.placement) {
-        const int more = std::min(left, asked.devices_per_node - 1);
-        devices += more;
-        left -= more;
-      }
+  one.servers = asked.servers;
+  one.local_batch = asked.local_batch;
+  one.accumulation_steps = asked.accumulation_steps;
+  one.link = Overlay(plan.link, asked.link);
+  if (asked.nodes != plan.nodes()) one.hosts.clear();
+  if (!asked.has_layout_of(own)) {
+    one.placement.assign(static_cast<std::size_t>(asked.nodes), 1);
+    int left = asked.workers - asked.nodes;
+    for (int& devices : one.placement) {
+      const int more = std::min(left, asked.devices_per_node - 1);
+      devices += more;
+      left -= more;
     }
   }
-  int slow = plan.slow_nodes;
-  take(q.slow_nodes, &slow);
-  return WithSlowNodes(std::move(one), slow);
-}
-
-// Query i, as a compiled plan is asked.
-PlanQuery QueryAt(const Plan& plan, const QueryArrays& q, std::size_t i) {
-  const auto take = [i](const int* column, int* value) {
-    if (column != nullptr) *value = column[i];
-  };
-  const auto stated = [i](const double* column) {
-    return column != nullptr && !std::isnan(column[i]);
-  };
-  PlanQuery query = QueryOf(plan);
-  take(q.workers, &query.workers);
-  take(q.nodes, &query.nodes);
-  take(q.devices_per_node, &query.devices_per_node);
-  take(q.servers, &query.servers);
-  take(q.local_batch, &query.local_batch);
-  take(q.accumulation_steps, &query.accumulation_steps);
-  if (q.slow_nodes != nullptr) query.slow_nodes = q.slow_nodes[i];
-  if (stated(q.bandwidth_bytes_per_s)) {
-    query.link.bandwidth = BytesPerSecond(q.bandwidth_bytes_per_s[i]);
-  }
-  if (stated(q.rtt_s)) query.link.rtt = Seconds(q.rtt_s[i]);
-  if (stated(q.loss_rate)) query.link.loss = q.loss_rate[i];
-  return query;
+  return WithSlowNodes(std::move(one), *asked.slow_nodes);
 }
 
 // What is wrong with query i, which has no answer, in the names and units of columns.
 std::string ProblemOf(const CompiledPlan& compiled, const Plan& plan, const QueryArrays& q,
                       std::size_t i) {
-  const QueryProblem problem = compiled.ProblemOf(QueryAt(plan, q, i)).value();
+  const QueryProblem problem = compiled.ProblemOf(QueryAt(q, i, QueryOf(plan))).value();
   // A number of a link is refused by the rule of its column, which knows its unit.
   for (const NumberColumn& column : kNumberColumns) {
     const double* const values = q.*column.member;
@@ -596,7 +558,7 @@ ChosenBatches Recommend(const Snapshot& snapshot, const Target& target, const Pl
   const auto failed = [&](std::size_t i) { return chosen.choices[i].local_batch == 0; };
   chosen.problems = FirstProblems(arrays.size, failed, [&](std::size_t i) {
     if (status[i] != QueryStatus::kOk) return ProblemOf(compiled, plan, arrays, i);
-    if (compiled.MostLocalBatch(QueryAt(plan, arrays, i)) < 1) {
+    if (compiled.MostLocalBatch(QueryAt(arrays, i, QueryOf(plan))) < 1) {
       return std::string("a device's memory holds not even one sample");
     }
     return std::string("no batch is within the limits of the search and of a device's memory");

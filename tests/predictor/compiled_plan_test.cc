@@ -1312,6 +1312,37 @@ TEST(QueryStatus, IsOkWhereThePredictorAnswers) {
   }
 }
 
+TEST(QueryAt, TakesWhatArraysSayAndOtherwiseTheOwn) {
+  PlanQuery own{8, 4, 2, 1, 16, 3, {}, {}, 2};
+  own.link.rtt = Seconds(1e-3);
+  QueryArrays none{2};
+  EXPECT_EQ(QueryAt(none, 1, own).link.rtt, own.link.rtt);
+  EXPECT_EQ(QueryAt(none, 1, own).slow_nodes, 2);
+  EXPECT_EQ(QueryAt(none, 1, own).local_batch, 16);
+
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const int counts[7][2] = {{0, 11}, {0, 12}, {0, 13}, {0, 14}, {0, 15}, {0, 16}, {0, 17}};
+  const double facts[3][2] = {{kNone, 2e9}, {kNone, 2e-3}, {kNone, 2e-5}};
+  const QueryArrays all{2,         counts[0], counts[1], counts[2], counts[3], counts[4],
+                        counts[5], facts[0],  facts[1],  facts[2],  counts[6]};
+  const PlanQuery query = QueryAt(all, 1, own);
+  EXPECT_EQ(query.workers, 11);
+  EXPECT_EQ(query.nodes, 12);
+  EXPECT_EQ(query.devices_per_node, 13);
+  EXPECT_EQ(query.servers, 14);
+  EXPECT_EQ(query.local_batch, 15);
+  EXPECT_EQ(query.accumulation_steps, 16);
+  EXPECT_EQ(query.slow_nodes, 17);
+  EXPECT_EQ(query.link.bandwidth, BytesPerSecond(2e9));
+  EXPECT_EQ(query.link.rtt, Seconds(2e-3));
+  EXPECT_EQ(query.link.loss, 2e-5);
+  const PlanQuery unstated = QueryAt(all, 0, own);
+  EXPECT_EQ(unstated.workers, 0) << "as it was asked, right or wrong";
+  EXPECT_FALSE(unstated.link.bandwidth);
+  EXPECT_EQ(unstated.link.rtt, own.link.rtt);
+  EXPECT_FALSE(unstated.link.loss);
+}
+
 TEST(QueryProblem, NamesFieldValueAndWhatIsAllowed) {
   const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
   const CompiledPlan compiled(predictor, AllreducePlan({1, 1}, 16));
