@@ -73,6 +73,10 @@ Forecast CompiledPlan::Predict(const PlanQuery& query) const noexcept {
   return forecast;
 }
 
+QueryStatus CompiledPlan::StatusOf(const PlanQuery& query) const noexcept {
+  return compiled_->Check(query);
+}
+
 std::optional<QueryProblem> CompiledPlan::ProblemOf(const PlanQuery& query) const {
   return compiled_->ProblemOf(query);
 }

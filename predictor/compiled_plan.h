@@ -152,6 +152,9 @@ class CompiledPlan {
   // Step time and interval.
   Forecast Predict(const PlanQuery& query) const noexcept;
 
+  // kOk where a query has an answer, and why it has none; at a fraction of the cost of any answer.
+  QueryStatus StatusOf(const PlanQuery& query) const noexcept;
+
   // What is wrong with a query; nothing where it has an answer. It makes texts, so that it is for
   // the few that have none.
   std::optional<QueryProblem> ProblemOf(const PlanQuery& query) const;

@@ -287,7 +287,7 @@ stepcast_status stepcast_compiled_check_many(const stepcast_compiled* compiled,
     const QueryArrays asked_of = Part(q, 0, q.count);
     for (std::size_t i = 0; i < asked_of.size; ++i) {
       const PlanQuery asked = QueryAt(asked_of, i, compiled->own);
-      if (std::isnan(compiled->plan.StepTime(asked).si())) {
+      if (compiled->plan.StatusOf(asked) != QueryStatus::kOk) {
         RequireAnswer(compiled->plan, asked, "[" + std::to_string(i) + "]");
       }
     }

@@ -473,7 +473,8 @@ stepcast_status stepcast_compiled_predict(const stepcast_compiled* compiled,
 stepcast_status stepcast_compiled_check(const stepcast_compiled* compiled,
                                         const stepcast_query* query, char** error);
 // The same of the first query of the arrays that has no answer, by its index: "local_batch[7]: '0'
-// is out of range; allowed: ...".
+// is out of range; allowed: ...". Nothing is forecast, which takes so little time that the caller's
+// thread looks at all, whatever `threads` says.
 stepcast_status stepcast_compiled_check_many(const stepcast_compiled* compiled,
                                              const stepcast_query_arrays* queries, char** error);
 // The step time alone, at about half the cost; not a number where there is none.

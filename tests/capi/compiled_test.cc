@@ -181,8 +181,19 @@ TEST(CapiCompiled, NamesWhatIsWrongWithAQuery) {
   queries.count = 3;
   ExpectWorks(check_many);
   const double wrong[] = {1e8, 0, 1e8};
+  queries.threads = 4;
   queries.link_bandwidth_bytes_per_s = wrong;
   ExpectFails(STEPCAST_NO_ANSWER, "link_bandwidth_bytes_per_s[1]: '0' is out of range", check_many);
+  // The first of so many that forecasts of them would be shared out among threads.
+  std::vector<int32_t> most(50'000, 32);
+  most[20'001] = most[49'999] = 0;
+  auto many = Sized<stepcast_query_arrays>();
+  many.count = most.size();
+  many.local_batch = most.data();
+  many.threads = 4;
+  ExpectFails(STEPCAST_NO_ANSWER, "local_batch[20001]: '0' is out of range", [&](char** error) {
+    return stepcast_compiled_check_many(both.c.get(), &many, error);
+  });
   queries.count = 0;
   ExpectWorks(check_many);
   ExpectFails(STEPCAST_BAD_ARGUMENT, "queries is NULL", [&](char** error) {

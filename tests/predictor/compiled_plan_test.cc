@@ -1347,6 +1347,7 @@ TEST(QueryProblem, NamesFieldValueAndWhatIsAllowed) {
   const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
   const CompiledPlan compiled(predictor, AllreducePlan({1, 1}, 16));
   EXPECT_FALSE(compiled.ProblemOf(QueryOf(compiled.plan())));
+  EXPECT_EQ(compiled.StatusOf(QueryOf(compiled.plan())), QueryStatus::kOk);
   struct Wrong {
     void (*change)(PlanQuery*);
     const char* field;
@@ -1399,6 +1400,7 @@ TEST(QueryProblem, NamesFieldValueAndWhatIsAllowed) {
     PlanQuery query = QueryOf(compiled.plan());
     wrong.change(&query);
     ASSERT_NE(compiled.Predict(query).status, QueryStatus::kOk) << wrong.field;
+    EXPECT_EQ(compiled.StatusOf(query), compiled.Predict(query).status) << wrong.field;
     const std::optional<QueryProblem> problem = compiled.ProblemOf(query);
     ASSERT_TRUE(problem) << wrong.field;
     EXPECT_EQ(problem->field, wrong.field);
