@@ -461,18 +461,45 @@ py::object Choose(const BoundPlan& plan, const Queries& queries, const BatchSear
                           answers.throughput, answers.statistical_efficiency, answers.goodput);
 }
 
-py::object MostLocalBatch(const BoundPlan& plan, const Queries& queries, bool nought_for_invalid) {
-  if (!nought_for_invalid) {
-    RequireAllocations(plan.compiled, queries, [](py::ssize_t /*index*/) { return true; });
+// The largest local batch of each query, 0 where it has no answer; returns the first of these, -1
+// where all have one. Knows no Python.
+py::ssize_t MostLocalBatches(const CompiledPlan& compiled, const Queries& queries,
+                             std::int64_t* most) {
+  py::ssize_t first_bad = -1;
+  Queries::Buffers buffers;
+  const PlanQuery own = QueryOf(compiled.plan());
+  const py::ssize_t size = SizeOf(queries.shape());
+  for (py::ssize_t begin = 0; begin < size; begin += kBlock) {
+    const py::ssize_t count = std::min(kBlock, size - begin);
+    const QueryArrays q = queries.Block(begin, count, &buffers);
+    for (py::ssize_t i = 0; i < count; ++i) {
+      const PlanQuery query = QueryAt(q, static_cast<std::size_t>(i), own);
+      const bool answered = compiled.StatusOf(query) == QueryStatus::kOk;
+      most[begin + i] = answered ? compiled.MostLocalBatch(query) : 0;
+      if (!answered && first_bad < 0) first_bad = begin + i;
+    }
   }
-  const auto most = [&](py::ssize_t i) {
-    const PlanQuery query = queries.At(i);
-    return plan.compiled.ProblemOf(query) ? 0 : plan.compiled.MostLocalBatch(query);
-  };
-  if (queries.scalar()) return py::int_(most(0));
+  return first_bad;
+}
+
+py::object MostLocalBatch(const BoundPlan& plan, const Queries& queries, bool nought_for_invalid) {
+  if (queries.scalar()) {
+    std::int64_t most = 0;
+    if (MostLocalBatches(plan.compiled, queries, &most) >= 0 && !nought_for_invalid) {
+      RequireAnswer(plan.compiled, queries, 0, "allocation");
+    }
+    return py::int_(most);
+  }
   py::array_t<std::int64_t> answer(queries.shape());
   std::int64_t* const values = answer.mutable_data();
-  for (py::ssize_t i = 0; i < SizeOf(queries.shape()); ++i) values[i] = most(i);
+  py::ssize_t bad = -1;
+  {
+    py::gil_scoped_release release;
+    bad = MostLocalBatches(plan.compiled, queries, values);
+  }
+  if (bad >= 0 && !nought_for_invalid) {
+    RequireAnswer(plan.compiled, queries, bad, fmt::format("element {}", bad));
+  }
   return answer;
 }
 

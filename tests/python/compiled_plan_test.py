@@ -13,6 +13,30 @@ import support
 NAN = math.nan
 
 
+def counted_during(call):
+    """How far another thread counts during a call, in the middle of some."""
+    counted = [0]
+    done = threading.Event()
+
+    def count():
+        while not done.is_set():
+            counted[0] += 1
+            time.sleep(0)
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    grown = []
+    try:
+        for _ in range(7):
+            before = counted[0]
+            call()
+            grown.append(counted[0] - before)
+    finally:
+        done.set()
+        counter.join()
+    return sorted(grown)[len(grown) // 2]
+
+
 class CompiledPlans(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -297,32 +321,33 @@ class CompiledPlans(unittest.TestCase):
         self.assertIn("CompiledPlan of resnet50 on gce-t4", repr(compiled))
         self.assertIs(compiled.predictor, self.predictor)
 
-    def test_threads_run_meanwhile_and_may_ask_at_once(self):
+    def test_other_threads_run_meanwhile(self):
+        # Tens of milliseconds each.
+        many = np.arange(1, 1_000_001)
+        some = many[:100_000]
+        calls = {
+            "predict": lambda: self.compiled.predict(local_batch=some, intervals=True),
+            "choose_batches": lambda: self.compiled.choose_batches(servers=0 * some[:10_000]),
+            "most_local_batch": lambda: self.compiled.most_local_batch(accumulation_steps=many),
+        }
+        for name, call in calls.items():
+            with self.subTest(name):
+                # A call that kept the GIL would let another thread run once or twice, at its end.
+                self.assertGreater(counted_during(call), 50)
+
+    def test_threads_may_ask_at_once(self):
         batch = np.arange(1, 400_001)
-        counted = [0]
-        done = threading.Event()
-
-        def count():
-            while not done.is_set():
-                counted[0] += 1
-                time.sleep(0)
-
         answers = {}
 
         def ask(i):
             answers[i] = self.compiled.predict(local_batch=batch)
 
         expected = self.compiled.predict(local_batch=batch)
-        counter = threading.Thread(target=count)
         askers = [threading.Thread(target=ask, args=(i,)) for i in range(2)]
-        counter.start()
         for thread in askers:
             thread.start()
         for thread in askers:
             thread.join()
-        done.set()
-        counter.join()
-        self.assertGreater(counted[0], 0)
         for i in range(2):
             np.testing.assert_array_equal(answers[i], expected)
 
@@ -388,8 +413,13 @@ class BatchChoices(unittest.TestCase):
         self.assertEqual(many[1, 0], most)
         self.assertLess(many[1, 1], most)  # a copy of the gradients is kept
         self.assertEqual(self.compiled.most_local_batch(placement=[4, 4]), most)
-        with self.assertRaises(stepcast.InputError):
-            self.compiled.most_local_batch(workers=[8, 1])
+        with self.assertRaises(stepcast.InputError) as caught:
+            self.compiled.most_local_batch(workers=[8, 1, 0])
+        self.assertTrue(str(caught.exception).startswith("element 1: 'nodes 2' is out of range"))
+        with self.assertRaises(stepcast.InputError) as caught:
+            self.compiled.most_local_batch(workers=1)
+        self.assertTrue(str(caught.exception).startswith("allocation: 'nodes 2' is out of range"))
+        self.assertEqual(self.compiled.most_local_batch(workers=1, invalid="nan"), 0)
         np.testing.assert_array_equal(
             self.compiled.most_local_batch(workers=[8, 1], invalid="nan"), [most, 0])
 
