@@ -10,6 +10,7 @@
 
 #include "model/numeric/run_parts.h"
 #include "predictor/compiled/compiled.h"
+#include "predictor/compiled/query_parts.h"
 
 namespace stepcast {
 
@@ -120,17 +121,23 @@ QueryStatus CompiledPlan::StepTimes(const PlanQuery& allocation, const int* loca
 std::size_t CompiledPlan::PredictMany(const QueryArrays& queries, const ForecastArrays& answers,
                                       int threads) const noexcept {
   std::array<std::size_t, kMostThreads> bad{};
-  ShareOut(queries.size, PartCount(queries.size, kQueriesOfAThread, threads), threads,
-           [&](std::size_t part, std::size_t begin, std::size_t end) {
-             bad[part] = PredictRange(queries, answers, begin, end);
-           });
+  internal::ShareOutQueries(
+      queries.size, threads,
+      [&](std::size_t part, std::size_t begin, std::size_t end, internal::ExchangeCache* cache) {
+        bad[part] = PredictRange(queries, answers, begin, end, cache);
+      });
   return std::accumulate(bad.begin(), bad.end(), std::size_t{0});
 }
 
+std::size_t CompiledPlan::PredictPart(const QueryArrays& queries, const ForecastArrays& answers,
+                                      internal::ExchangeCache* cache) const noexcept {
+  return PredictRange(queries, answers, 0, queries.size, cache);
+}
+
 std::size_t CompiledPlan::PredictRange(const QueryArrays& queries, const ForecastArrays& answers,
-                                       std::size_t begin, std::size_t end) const noexcept {
+                                       std::size_t begin, std::size_t end,
+                                       internal::ExchangeCache* cache) const noexcept {
   const internal::CompiledState& c = *compiled_;
-  internal::ExchangeCache cache;
   const bool intervals =
       answers.low_s != nullptr || answers.high_s != nullptr || answers.log_sd != nullptr;
   const auto value = [](const int* array, std::size_t i, int own) {
@@ -170,13 +177,13 @@ std::size_t CompiledPlan::PredictRange(const QueryArrays& queries, const Forecas
     // Exchanges that are kept are of as many slow nodes as the plan has.
     if (!intervals && !has_link && slow == c.plan.slow_nodes && key.workers > 0 &&
         internal::CompiledState::IsBatch(batch, steps)) {
-      exchange = cache.Find(key);
+      exchange = cache->Find(key);
       if (exchange == nullptr && c.Check(query()) == QueryStatus::kOk) {
-        internal::Exchange* made = cache.Take(key);
+        internal::Exchange* made = cache->Take(key);
         if (c.MakeExchange(query(), made)) {
           exchange = made;
         } else {
-          cache.Forget(key);
+          cache->Forget(key);
         }
       }
     }

@@ -37,6 +37,7 @@ namespace stepcast {
 
 namespace internal {
 struct CompiledState;
+class ExchangeCache;
 }  // namespace internal
 
 // Where and with which batch. Nodes that are used unequally are told by the fullest:
@@ -162,12 +163,16 @@ class CompiledPlan {
   // The step time alone, at about half the cost; not a number where there is no answer.
   Duration<> StepTime(const PlanQuery& query) const noexcept;
 
-  // Returns how many queries had no answer. Takes half a megabyte of the stack: what it has
-  // worked out for placements, which neighbouring queries share. Some thousands of queries and more
-  // are shared out among `threads` threads, the caller's among them, where that is 2 or more;
-  // answers do not depend on how many there are.
+  // Returns how many queries had no answer. Takes half a megabyte of the caller's stack: what it
+  // has worked out for placements, which neighbouring queries share. Some thousands of queries and
+  // more are shared out among `threads` threads, the caller's among them, where that is 2 or more,
+  // and each takes as much from the heap; answers do not depend on how many there are.
   std::size_t PredictMany(const QueryArrays& queries, const ForecastArrays& answers,
                           int threads = 1) const noexcept;
+  // The same on the caller's thread, with `cache` for what it works out: that of a part in
+  // predictor/compiled/query_parts.h, or of this plan's queries before.
+  std::size_t PredictPart(const QueryArrays& queries, const ForecastArrays& answers,
+                          internal::ExchangeCache* cache) const noexcept;
 
   // The step times of one allocation with `count` batches; those of `allocation` are not read. What
   // batches do not change is worked out once. Not a number where the status is not kOk or a batch
@@ -198,7 +203,8 @@ class CompiledPlan {
  private:
   // PredictMany of the queries from begin to end.
   std::size_t PredictRange(const QueryArrays& queries, const ForecastArrays& answers,
-                           std::size_t begin, std::size_t end) const noexcept;
+                           std::size_t begin, std::size_t end,
+                           internal::ExchangeCache* cache) const noexcept;
 
   std::shared_ptr<const internal::CompiledState> compiled_;
 };

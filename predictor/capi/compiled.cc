@@ -10,6 +10,7 @@
 #include "data/plan/limits.h"
 #include "model/numeric/run_parts.h"
 #include "predictor/capi/handles.h"
+#include "predictor/compiled/query_parts.h"
 #include "predictor/compiled_plan.h"
 #include "predictor/search/allocations.h"
 
@@ -316,25 +317,26 @@ stepcast_status stepcast_compiled_predict_many(const stepcast_compiled* compiled
     return STEPCAST_BAD_ARGUMENT;
   }
   std::array<std::size_t, stepcast::kMostThreads> bad{};
-  const auto predict = [&](std::size_t part, std::size_t first, std::size_t last) {
+  const auto predict = [&](std::size_t part, std::size_t first, std::size_t last,
+                           stepcast::internal::ExchangeCache* cache) {
     // Filled before it is read.
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
     std::array<QueryStatus, kStatusChunk> status;
     const std::size_t chunk = a.status != nullptr ? kStatusChunk : last - first;
     for (std::size_t begin = first; begin < last; begin += chunk) {
       const std::size_t size = std::min(chunk, last - begin);
-      bad[part] += compiled->plan.PredictMany(
+      bad[part] += compiled->plan.PredictPart(
           Part(q, begin, size),
           {From(a.step_time_s, begin), From(a.low_s, begin), From(a.high_s, begin),
-           From(a.log_sd, begin), a.status != nullptr ? status.data() : nullptr});
+           From(a.log_sd, begin), a.status != nullptr ? status.data() : nullptr},
+          cache);
       if (a.status == nullptr) continue;
       std::transform(status.begin(), status.begin() + size, a.status + begin,
                      [](QueryStatus one) { return static_cast<int32_t>(one); });
     }
   };
   const auto threads = static_cast<int>(std::min(q.threads, stepcast::kMostThreads));
-  stepcast::ShareOut(q.count, stepcast::PartCount(q.count, stepcast::kQueriesOfAThread, threads),
-                     threads, predict);
+  stepcast::internal::ShareOutQueries(q.count, threads, predict);
   if (unanswered != nullptr) *unanswered = std::accumulate(bad.begin(), bad.end(), std::size_t{0});
   return STEPCAST_OK;
 }

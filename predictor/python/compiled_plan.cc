@@ -11,6 +11,7 @@
 
 #include "data/plan/limits.h"
 #include "model/numeric/run_parts.h"
+#include "predictor/compiled/query_parts.h"
 #include "predictor/python/arrays.h"
 #include "predictor/python/bindings.h"
 #include "predictor/search/allocations.h"
@@ -283,7 +284,8 @@ void RequireAllocations(const CompiledPlan& compiled, const Queries& queries,
 
 // The first query from `first` to `last` without an answer; -1 where all have one. Knows no Python.
 py::ssize_t PredictBlocks(const CompiledPlan& compiled, const Queries& queries, py::ssize_t first,
-                          py::ssize_t last, double* step, double* low, double* high) {
+                          py::ssize_t last, internal::ExchangeCache* cache, double* step,
+                          double* low, double* high) {
   py::ssize_t first_bad = -1;
   Queries::Buffers buffers;
   std::vector<double> log_sd;
@@ -297,7 +299,8 @@ py::ssize_t PredictBlocks(const CompiledPlan& compiled, const Queries& queries, 
       answers.high_s = high + begin;
       answers.log_sd = log_sd.data();
     }
-    if (compiled.PredictMany(queries.Block(begin, count, &buffers), answers) > 0 && first_bad < 0) {
+    const QueryArrays block = queries.Block(begin, count, &buffers);
+    if (compiled.PredictPart(block, answers, cache) > 0 && first_bad < 0) {
       first_bad = std::find_if(step + begin, step + begin + count,
                                [](double time) { return std::isnan(time); }) -
                   step;
@@ -312,11 +315,12 @@ py::ssize_t PredictOnThreads(const CompiledPlan& compiled, const Queries& querie
   std::array<py::ssize_t, kMostThreads> bad{};
   bad.fill(-1);
   const auto size = static_cast<std::size_t>(SizeOf(queries.shape()));
-  ShareOut(size, PartCount(size, kQueriesOfAThread, threads), threads,
-           [&](std::size_t part, std::size_t begin, std::size_t end) {
-             bad[part] = PredictBlocks(compiled, queries, static_cast<py::ssize_t>(begin),
-                                       static_cast<py::ssize_t>(end), step, low, high);
-           });
+  internal::ShareOutQueries(
+      size, threads,
+      [&](std::size_t part, std::size_t begin, std::size_t end, internal::ExchangeCache* cache) {
+        bad[part] = PredictBlocks(compiled, queries, static_cast<py::ssize_t>(begin),
+                                  static_cast<py::ssize_t>(end), cache, step, low, high);
+      });
   const auto found = std::find_if(bad.begin(), bad.end(), [](py::ssize_t at) { return at >= 0; });
   return found == bad.end() ? -1 : *found;
 }

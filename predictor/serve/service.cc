@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "data/values/workload_scope.h"
 #include "data/workloads/catalog.h"
 #include "predictor/binding.h"
+#include "predictor/compiled/exchange.h"
 
 namespace stepcast::serve {
 namespace {
@@ -131,6 +133,13 @@ std::string ProblemOf(const CompiledPlan& compiled, const Plan& plan, const Quer
     }
   }
   return InputError({"", 0, problem.field}, problem.value, problem.problem, problem.allowed).what();
+}
+
+// PredictMany whose half a megabyte is on the heap: threads of a service may have less stack.
+std::size_t PredictOnHeap(const CompiledPlan& compiled, const QueryArrays& queries,
+                          const ForecastArrays& answers) {
+  const auto cache = std::make_unique_for_overwrite<internal::ExchangeCache>();
+  return compiled.PredictPart(queries, answers, cache.get());
 }
 
 // The problems of the first queries that have no answer; `of` tells that of one.
@@ -503,7 +512,7 @@ ForecastColumns PredictMany(const Snapshot& snapshot, const Target& target, cons
     into.low_s = answer.low_s.data();
     into.high_s = answer.high_s.data();
   }
-  answer.failed = compiled.PredictMany(arrays, into);
+  answer.failed = PredictOnHeap(compiled, arrays, into);
   if (answer.failed > 0) {
     answer.problems = FirstProblems(
         arrays.size, [&](std::size_t i) { return answer.status[i] != QueryStatus::kOk; },
@@ -554,7 +563,7 @@ ChosenBatches Recommend(const Snapshot& snapshot, const Target& target, const Pl
   ForecastArrays into;
   into.status = status.data();
   into.memory = chosen.memory.data();
-  compiled.PredictMany(arrays, into);
+  PredictOnHeap(compiled, arrays, into);
   const auto failed = [&](std::size_t i) { return chosen.choices[i].local_batch == 0; };
   chosen.problems = FirstProblems(arrays.size, failed, [&](std::size_t i) {
     if (status[i] != QueryStatus::kOk) return ProblemOf(compiled, plan, arrays, i);

@@ -12,6 +12,7 @@
 #include "predictor/compiled_plan.h"
 #include "predictor/search/allocations.h"
 #include "tests/capi/support.h"
+#include "tests/support/small_stacks.h"
 
 namespace stepcast {
 namespace {
@@ -603,7 +604,9 @@ TEST(CapiCompiled, ManyAreThoseOfTheArrays) {
 }
 
 // With statuses, which are translated in pieces, and without; and a caller that knows no threads.
+// Those that there are have little stack.
 TEST(CapiCompiled, ThreadsChangeNothing) {
+  const SmallStacks small;
   constexpr std::size_t kCount = 3 * kQueriesOfAThread + 5;
   const Both both = CompileBoth();
   std::vector<int32_t> batches;

@@ -33,6 +33,7 @@
 #include "tests/hot_path/random_plans.h"
 #include "tests/support/input_error.h"
 #include "tests/support/query_columns.h"
+#include "tests/support/small_stacks.h"
 
 namespace stepcast {
 namespace {
@@ -800,8 +801,10 @@ TEST(PredictMany, AnswersAsOneByOne) {
   }
 }
 
-// Of times alone and of intervals, with questions that make no sense among them.
+// Of times alone and of intervals, with questions that make no sense among them; on threads that
+// have little stack.
 TEST(PredictMany, ThreadsChangeNoBit) {
+  const SmallStacks small;
   constexpr std::size_t kQueries = 3 * kQueriesOfAThread + 17;
   for (const Kind& kind : Kinds()) {
     const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), kind.plan);
