@@ -277,14 +277,14 @@ std::string NothingFitsText(const RecommendOutcome& outcome, const Plan& plan, c
   return text;
 }
 
-// What keeps it from being known whether the best plan fits, which no running plan as given shows
-// either; empty where that is known. Out of memory is no candidate; what nobody knows is one.
+// What keeps it from being known whether the recommended plan fits, which no running plan as given
+// shows either; empty where that is known. Out of memory is no candidate; what nobody knows is one.
 std::string UnknownMemoryText(const RecommendOutcome& outcome, const Workload& workload) {
   const Plan& best = outcome.best->plan;
   const MemoryNeed& memory = outcome.best->prediction.memory;
   const Recommendation& given = *outcome.baseline;
   const bool may_have_run = given.prediction.memory.may_fit();
-  if (memory.verdict != MemoryVerdict::kUnknown) return "";
+  if (!outcome.is_advice || memory.verdict != MemoryVerdict::kUnknown) return "";
   if (may_have_run && best.local_batch <= given.plan.local_batch) return "";
   const std::string need = FormatSize(memory.total);
   const std::string batch = fmt::format("a local batch of {}", FormatCount(best.local_batch));
@@ -355,7 +355,7 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
                                 memory.total.in(kGibibytes), memory.available->in(kGibibytes)),
                     style, TerminalWidth());
   }
-  for (const std::string& flag : outcome.best->prediction.flags) {
+  for (const std::string& flag : answer.prediction.flags) {
     out += FlagLine(flag, style, TerminalWidth());
   }
   return out;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -278,6 +280,15 @@ TEST(RecommendSays, TheRowsOfItsTable) {
   }
 }
 
+// Those of `all` that `others` do not have.
+Words Beyond(const Words& all, const Words& others) {
+  Words beyond;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(beyond), [&](const std::string& one) {
+    return std::find(others.begin(), others.end(), one) == others.end();
+  });
+  return beyond;
+}
+
 // Each of what may be said of the plan as given, with the factor that JSON has.
 TEST(RecommendSays, WhatToThinkOfThePlanAsGiven) {
   const auto asked = [](const Words& more) {
@@ -317,6 +328,7 @@ TEST(RecommendSays, WhatToThinkOfThePlanAsGiven) {
        {gain, better, "It would be as good with"},
        false},
   };
+  std::size_t flags_of_kept = 0;
   for (const auto& c : cases) {
     const int code = c.recommended ? 0 : 1;
     const Json json = JsonOf(c.words, code);
@@ -327,11 +339,18 @@ TEST(RecommendSays, WhatToThinkOfThePlanAsGiven) {
       says.replace(at, 2, factor);
     const std::string heading =
         c.recommended ? "resnet50 on gce-t4: 8 workers" : "resnet50 on gce-t4: keep ";
-    ExpectTold({{c.words,
-                 {says, heading, c.recommended ? "recommended" : "best of these"},
-                 c.says_not + Words{c.recommended ? "best of these" : " recommended "},
-                 code}});
+    // Flags are those of the plan that is the answer.
+    const Words best = json.at("best").at("flags").get<Words>();
+    const Words given = json.at("baseline").at("flags").get<Words>();
+    const Words& flags = c.recommended ? best : given;
+    if (!c.recommended) flags_of_kept += Beyond(given, best).size();
+    ExpectTold(
+        {{c.words, Words{says, heading, c.recommended ? "recommended" : "best of these"} + flags,
+          c.says_not + Words{c.recommended ? "best of these" : " recommended "} +
+              (c.recommended ? Beyond(given, best) : Beyond(best, given)),
+          code}});
   }
+  EXPECT_GT(flags_of_kept, 0U) << "that the best of these does not have";
 }
 
 // A share for each speed, or why there is none, and whether it is worth to keep the slow nodes.
