@@ -144,15 +144,6 @@ stepcast_batch_search DefaultSearch() {
           kNotKnown};
 }
 
-// Whether the search makes sense: it may still find no batch.
-bool IsSearch(const BatchSearch& s) {
-  return s.least_global_batch >= 1 && s.most_global_batch >= 1 && s.least_local_batch >= 1 &&
-         s.most_local_batch >= 0 && s.candidates >= 0 && s.noise_scale.value_or(0) >= 0 &&
-         std::isfinite(s.noise_scale.value_or(0)) && s.initial_batch.value_or(1) > 0 &&
-         std::isfinite(s.initial_batch.value_or(1)) &&
-         s.noise_scale.has_value() == s.initial_batch.has_value();
-}
-
 // Throws Refusal for a query without an answer. `index` stands behind the field that is wrong.
 void RequireAnswer(const CompiledPlan& plan, const PlanQuery& asked, const std::string& index) {
   const std::optional<stepcast::QueryProblem> problem = plan.ProblemOf(asked);

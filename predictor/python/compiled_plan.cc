@@ -538,29 +538,13 @@ bool NanForInvalid(const std::string& invalid) {
 BatchSearch MakeSearch(int least_global, int most_global, int least_local, int most_local,
                        bool accumulate, int candidates, std::optional<double> noise_scale,
                        std::optional<double> initial_batch) {
-  const auto at_least = [](const char* name, int value, int least) {
-    if (value >= least) return;
-    throw InputError(Keyword(name), std::to_string(value), "is out of range",
-                     fmt::format("at least {}", least));
-  };
-  at_least("least_global_batch", least_global, 1);
-  at_least("most_global_batch", most_global, least_global);
-  at_least("least_local_batch", least_local, 1);
-  if (most_local != 0) at_least("most_local_batch", most_local, least_local);
-  at_least("candidates", candidates, 0);
-  if (noise_scale.has_value() != initial_batch.has_value()) {
-    throw InputError(Keyword(noise_scale ? "initial_batch" : "noise_scale"), "", "is missing",
-                     "noise_scale and initial_batch, or none of them");
+  const BatchSearch search{least_global, most_global, least_local,   most_local,  accumulate,
+                           candidates,   noise_scale, initial_batch, kEqualScores};
+  if (const std::optional<QueryProblem> problem = ProblemOf(search)) {
+    throw InputError(Keyword(problem->field.c_str()), problem->value, problem->problem,
+                     problem->allowed);
   }
-  const auto range = [](const char* name, const std::optional<double>& value, bool zero) {
-    if (!value || (std::isfinite(*value) && (*value > 0 || (zero && *value == 0)))) return;
-    throw InputError(Keyword(name), fmt::format("{}", *value), "is out of range",
-                     zero ? "at least 0" : "more than 0");
-  };
-  range("noise_scale", noise_scale, true);
-  range("initial_batch", initial_batch, false);
-  return {least_global, most_global, least_local,   most_local,  accumulate,
-          candidates,   noise_scale, initial_batch, kEqualScores};
+  return search;
 }
 
 }  // namespace

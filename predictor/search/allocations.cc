@@ -1,10 +1,14 @@
 #include "predictor/search/allocations.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string>
 
+#include "data/values/numbers.h"
 #include "model/statistics/noise_scale.h"
 
 namespace stepcast {
@@ -20,6 +24,45 @@ struct Range {
 
   bool empty() const { return most < least || most_alone < least_local; }
 };
+
+// Whether a search keeps the rules, to which it may belong that no most is below its least. The
+// first that it breaks goes to refuse(tell), where tell() makes the text of it.
+template <class Refuse>
+bool KeepsRules(const BatchSearch& s, bool most_from_least, const Refuse& refuse) {
+  const int least_most = most_from_least ? s.least_global_batch : 1;
+  const int least_local_most = most_from_least && s.most_local_batch != 0 ? s.least_local_batch : 0;
+  const auto count = [&](const char* field, int value, int least) {
+    if (value >= least) return true;
+    refuse([&] {
+      return QueryProblem{field, std::to_string(value), "is out of range",
+                          fmt::format("at least {}", least)};
+    });
+    return false;
+  };
+  const auto samples = [&](const char* field, const std::optional<double>& value, double least) {
+    constexpr double kMostSamples = 1e15;
+    const NumberRange range{least, kMostSamples};
+    if (!value || range.Holds(*value)) return true;
+    refuse([&] {
+      return QueryProblem{field, fmt::format("{}", *value), "is out of range", range.Text()};
+    });
+    return false;
+  };
+  if (!count("least_global_batch", s.least_global_batch, 1) ||
+      !count("most_global_batch", s.most_global_batch, least_most) ||
+      !count("least_local_batch", s.least_local_batch, 1) ||
+      !count("most_local_batch", s.most_local_batch, least_local_most) ||
+      !count("candidates", s.candidates, 0) || !samples("noise_scale", s.noise_scale, 0) ||
+      !samples("initial_batch", s.initial_batch, 1)) {
+    return false;
+  }
+  if (s.noise_scale.has_value() == s.initial_batch.has_value()) return true;
+  refuse([&] {
+    return QueryProblem{s.noise_scale ? "noise_scale" : "initial_batch", "", "says nothing alone",
+                        "noise_scale and initial_batch, or neither"};
+  });
+  return false;
+}
 
 // Samples of a step by the local batch that is chosen: of workers that take it, and of slow ones
 // that take what their plan states.
@@ -266,6 +309,16 @@ class Chooser {
 };
 
 }  // namespace
+
+bool IsSearch(const BatchSearch& search) noexcept {
+  return KeepsRules(search, false, [](const auto& /*tell*/) {});
+}
+
+std::optional<QueryProblem> ProblemOf(const BatchSearch& search) {
+  std::optional<QueryProblem> problem;
+  KeepsRules(search, true, [&](const auto& tell) { problem = tell(); });
+  return problem;
+}
 
 int MostTried(const BatchSearch& search) {
   if (search.candidates > 0) return search.candidates;

@@ -53,6 +53,12 @@ struct BatchSearch {
   double tolerance = kEqualScores;      // where throughput decides
 };
 
+// Whether a search makes sense: it may still find no batch, as where a most is below its least.
+bool IsSearch(const BatchSearch& search) noexcept;
+// What is wrong with one that makes none, or whose most is below its least, in the names of its
+// members; nothing where all is right.
+std::optional<QueryProblem> ProblemOf(const BatchSearch& search);
+
 // How many batches a search tries for an allocation, at most.
 int MostTried(const BatchSearch& search);
 

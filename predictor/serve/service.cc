@@ -453,39 +453,27 @@ void CheckColumns(const std::string& prefix, std::size_t most, QueryColumns* col
 }
 
 void CheckSearch(const BatchSearch& search, std::size_t allocations, std::size_t most_plans) {
-  const auto place = [](const char* key) {
-    return InputPlace{"", 0, std::string("search.") + key};
-  };
-  const auto check = [&](const char* key, int value, int low, int high) {
-    if (value >= low && value <= high) return;
-    throw InputError(place(key), std::to_string(value), "is out of range",
-                     fmt::format("a whole number from {} to {}", low, high));
-  };
-  check("least_global_batch", search.least_global_batch, 1, kMostBatch);
-  check("most_global_batch", search.most_global_batch, search.least_global_batch, kMostBatch);
-  check("least_local_batch", search.least_local_batch, 1, kMostBatch);
-  if (search.most_local_batch != 0) {  // which is what memory holds
-    check("most_local_batch", search.most_local_batch, search.least_local_batch, kMostBatch);
+  const auto place = [](const std::string& key) { return InputPlace{"", 0, "search." + key}; };
+  if (const std::optional<QueryProblem> problem = ProblemOf(search)) {
+    throw InputError(place(problem->field), problem->value, problem->problem, problem->allowed);
   }
+  // A request is bounded besides.
+  const auto check = [&](const char* key, int value, int most) {
+    if (value <= most) return;
+    throw InputError(place(key), std::to_string(value), "is out of range",
+                     fmt::format("at most {}", most));
+  };
+  check("least_global_batch", search.least_global_batch, kMostBatch);
+  check("most_global_batch", search.most_global_batch, kMostBatch);
+  check("least_local_batch", search.least_local_batch, kMostBatch);
+  check("most_local_batch", search.most_local_batch, kMostBatch);
   const std::size_t most_tried = most_plans / std::max<std::size_t>(1, allocations);
-  check("candidates", search.candidates, 0,
+  check("candidates", search.candidates,
         static_cast<int>(std::min<std::size_t>(most_tried, kMostCount)));
   if (static_cast<std::size_t>(MostTried(search)) > most_tried) {
     throw InputError({"", 0, "allocations"}, std::to_string(allocations),
                      fmt::format("with {} batches each are too many", MostTried(search)),
                      fmt::format("at most {} batches in all, or fewer candidates", most_plans));
-  }
-  for (const auto& [key, value] : {std::pair("noise_scale", search.noise_scale),
-                                   std::pair("initial_batch", search.initial_batch)}) {
-    constexpr double kMostSamples = 1e15;
-    const NumberRange range{std::string_view(key) == "noise_scale" ? 0.0 : 1.0, kMostSamples};
-    if (value && !range.Holds(*value)) {
-      throw InputError(place(key), fmt::format("{}", *value), "is out of range", range.Text());
-    }
-  }
-  if (search.noise_scale.has_value() != search.initial_batch.has_value()) {
-    throw InputError(place(search.noise_scale ? "noise_scale" : "initial_batch"), "",
-                     "says nothing alone", "noise_scale and initial_batch, or neither");
   }
 }
 

@@ -463,6 +463,51 @@ TEST(Allocations, LeastOfNothingIsLeastOfOne) {
   }
 }
 
+TEST(BatchSearchProblem, NamesWhatMakesNoSense) {
+  EXPECT_TRUE(IsSearch({}));
+  EXPECT_FALSE(ProblemOf(BatchSearch()));
+  static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const struct {
+    void (*change)(BatchSearch*);
+    const char* field;
+    const char* allowed;
+    bool is_search = false;
+  } wrong[] = {
+      {[](BatchSearch* s) { s->least_global_batch = 0; }, "least_global_batch", "at least 1"},
+      {[](BatchSearch* s) { s->most_global_batch = 0; }, "most_global_batch", "at least 1"},
+      {[](BatchSearch* s) { s->least_local_batch = 0; }, "least_local_batch", "at least 1"},
+      {[](BatchSearch* s) { s->most_local_batch = -1; }, "most_local_batch", "at least 1"},
+      {[](BatchSearch* s) { s->candidates = -1; }, "candidates", "at least 0"},
+      {[](BatchSearch* s) { s->noise_scale = s->initial_batch = -1; }, "noise_scale",
+       "from 0 to 1e+15"},
+      {[](BatchSearch* s) { s->noise_scale = s->initial_batch = kNone; }, "noise_scale",
+       "from 0 to 1e+15"},
+      {[](BatchSearch* s) { s->noise_scale = s->initial_batch = 0; }, "initial_batch",
+       "from 1 to 1e+15"},
+      {[](BatchSearch* s) { s->noise_scale = 1; }, "noise_scale",
+       "noise_scale and initial_batch, or neither"},
+      {[](BatchSearch* s) { s->initial_batch = 1; }, "initial_batch",
+       "noise_scale and initial_batch, or neither"},
+      // These are searches that find none.
+      {[](BatchSearch* s) { s->least_global_batch = 10'000; }, "most_global_batch",
+       "at least 10000", true},
+      {[](BatchSearch* s) {
+         s->least_local_batch = 9;
+         s->most_local_batch = 8;
+       },
+       "most_local_batch", "at least 9", true},
+  };
+  for (const auto& one : wrong) {
+    BatchSearch search;
+    one.change(&search);
+    EXPECT_EQ(IsSearch(search), one.is_search) << one.field;
+    const std::optional<QueryProblem> problem = ProblemOf(search);
+    ASSERT_TRUE(problem) << one.field;
+    EXPECT_EQ(problem->field, one.field);
+    EXPECT_EQ(problem->allowed, one.allowed) << one.field;
+  }
+}
+
 // ---- What is best.
 
 TEST(Allocations, ThroughputDecidesWithoutBothNumbers) {

@@ -436,7 +436,9 @@ class BatchChoices(unittest.TestCase):
             (dict(most_global_batch=8, least_global_batch=9), "most_global_batch"),
             (dict(most_global_batch=8, least_local_batch=0), "least_local_batch"),
             (dict(most_global_batch=8, candidates=-1), "candidates"),
-            (dict(most_global_batch=8, noise_scale=1.0), "initial_batch"),
+            (dict(most_global_batch=8, noise_scale=1.0), "noise_scale"),
+            (dict(most_global_batch=8, initial_batch=1.0), "initial_batch"),
+            (dict(most_local_batch=3, least_local_batch=4), "most_local_batch"),
             (dict(most_global_batch=8, noise_scale=-1.0, initial_batch=1.0), "noise_scale"),
         ]:
             with self.subTest(limits), self.assertRaises(stepcast.InputError) as caught:
