@@ -269,19 +269,6 @@ void RequireAnswer(const CompiledPlan& compiled, const Queries& queries, py::ssi
                    problem->problem, problem->allowed + ", or invalid=\"nan\"");
 }
 
-// The same of allocations, which say no batch, where none was found. The first one that makes no
-// sense is refused.
-template <class Failed>
-void RequireAllocations(const CompiledPlan& compiled, const Queries& queries,
-                        const Failed& failed) {
-  const py::ssize_t size = SizeOf(queries.shape());
-  for (py::ssize_t i = 0; i < size; ++i) {
-    if (!failed(i)) continue;
-    RequireAnswer(compiled, queries, i,
-                  queries.scalar() ? "allocation" : fmt::format("element {}", i));
-  }
-}
-
 // The first query from `first` to `last` without an answer; -1 where all have one. Knows no Python.
 py::ssize_t PredictBlocks(const CompiledPlan& compiled, const Queries& queries, py::ssize_t first,
                           py::ssize_t last, internal::ExchangeCache* cache, double* step,
@@ -415,9 +402,8 @@ py::object Choose(const BoundPlan& plan, const Queries& queries, const BatchSear
     const Allocation allocation{q.workers, q.nodes, q.devices_per_node, q.servers, q.slow_nodes};
     BatchChoice c;
     ChooseBatches(plan.compiled, &allocation, 1, search, &c);
-    if (!none_for_invalid) {
-      RequireAllocations(plan.compiled, queries,
-                         [&](py::ssize_t /*index*/) { return c.local_batch == 0; });
+    if (c.local_batch == 0 && !none_for_invalid) {
+      RequireAnswer(plan.compiled, queries, 0, "allocation");
     }
     return MakeBatchChoices(c.local_batch, c.accumulation_steps, c.step_time_s, c.throughput,
                             c.statistical_efficiency, c.goodput);
@@ -429,6 +415,7 @@ py::object Choose(const BoundPlan& plan, const Queries& queries, const BatchSear
   const auto throughput = answers.throughput.mutable_data();
   const auto efficiency = answers.statistical_efficiency.mutable_data();
   const auto goodput = answers.goodput.mutable_data();
+  py::ssize_t bad = -1;
   {
     py::gil_scoped_release release;
     Queries::Buffers buffers;
@@ -455,11 +442,15 @@ py::object Choose(const BoundPlan& plan, const Queries& queries, const BatchSear
         throughput[begin + i] = c.throughput;
         efficiency[begin + i] = c.statistical_efficiency;
         goodput[begin + i] = c.goodput;
+        if (c.local_batch > 0 || bad >= 0) continue;
+        // No batch fits, or the allocation cannot be.
+        const PlanQuery asked = QueryAt(q, static_cast<std::size_t>(i), own);
+        if (plan.compiled.StatusOf(asked) != QueryStatus::kOk) bad = begin + i;
       }
     }
   }
-  if (!none_for_invalid) {
-    RequireAllocations(plan.compiled, queries, [&](py::ssize_t i) { return local_batch[i] == 0; });
+  if (bad >= 0 && !none_for_invalid) {
+    RequireAnswer(plan.compiled, queries, bad, fmt::format("element {}", bad));
   }
   return MakeBatchChoices(answers.local_batch, answers.accumulation_steps, answers.step_time_s,
                           answers.throughput, answers.statistical_efficiency, answers.goodput);
