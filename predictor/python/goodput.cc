@@ -244,7 +244,7 @@ void Goodput::RequireAnswer(double step_time_s, const PlanQuery& q, bool worth) 
                      problem, allowed);
   };
   if (std::isnan(step_time_s)) {
-    refuse(QueryStatusText(compiled_.Predict(q).status),
+    refuse(QueryStatusText(compiled_.StatusOf(q)),
            "1 <= num_nodes <= num_replicas, 1 <= atomic_bsz, 0 <= accum_steps");
   }
   if (worth && SamplesOf(q.workers, q.local_batch, q.accumulation_steps - 1) < initial_batch_) {
