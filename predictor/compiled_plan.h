@@ -12,9 +12,9 @@
 // says the rest.
 //
 // A query allocates nothing, takes no lock and throws nothing (arrays that are shared out among
-// threads begin these and wait for them); many threads may ask one compiled plan at once, and the
-// same question to the same function has the same bits. A question that makes no sense is answered
-// by a status and by times that are not a number.
+// threads begin these, allocate for them and wait for them); many threads may ask one compiled plan
+// at once, and the same question to the same function has the same bits. A question that makes no
+// sense is answered by a status and by times that are not a number.
 //
 // A compiled plan is a value: it keeps what it needs of the predictor, copies share it, and a new
 // calibration is a new compiled plan. The times are those of Predictor::Predict, to rounding.
