@@ -106,10 +106,7 @@ struct ShiftCandidate {
   double log_high = 0;
 
   ShiftCandidate(std::string of, const ParameterSpec& which, double at)
-      : scope(std::move(of)),
-        spec(&which),
-        log_value(at),
-        log_high(std::log(which.high * which.si_per_unit)) {}
+      : scope(std::move(of)), spec(&which), log_value(at), log_high(which.log_high()) {}
 };
 
 // How readily a parameter changes of itself: of explanations that the runs do not tell apart, those
@@ -585,7 +582,7 @@ double DriftCheck::RoomToPort(int link) const {
   const std::optional<DataRate<>> port = variable.scope == kClusterScope
                                              ? problem_.cluster.link.bandwidth
                                              : PortOf(problem_.cluster, variable.scope);
-  if (!port) return std::log(variable.spec->high * variable.spec->si_per_unit) - variable.log_value;
+  if (!port) return variable.spec->log_high() - variable.log_value;
   return std::max(0.0, std::log(port->si()) - variable.log_value);
 }
 
@@ -867,9 +864,8 @@ Fit DriftCheck::SolveShifted(const Subset& subset, const ShiftCandidate& candida
 
 // Keeps the values of all that moves within what is plausible at all.
 double DriftCheck::Clamp(const ShiftCandidate& candidate, double shift) const {
-  const ParameterSpec& spec = *candidate.spec;
   const double at = candidate.log_value + Moved(candidate);
-  const double low = std::log(spec.low * spec.si_per_unit) - at;
+  const double low = candidate.spec->log_low() - at;
   return std::clamp(shift, low, std::max(low, candidate.log_high - at));
 }
 
@@ -894,9 +890,8 @@ void DriftCheck::Linearise() {
       if (subset.column[v] < 0 || variables_[v].estimate) continue;
       if (covariance_(variable, variable) < kLooseSd * kLooseSd) continue;
       const ParameterSpec& spec = *variables_[v].spec;
-      const double to =
-          std::clamp(variables_[v].log_value + fit.deviations[subset.column[v]],
-                     std::log(spec.low * spec.si_per_unit), std::log(spec.high * spec.si_per_unit));
+      const double to = std::clamp(variables_[v].log_value + fit.deviations[subset.column[v]],
+                                   spec.log_low(), spec.log_high());
       const double step = std::clamp(to - values_[v], -longest, longest);
       values_[v] += step;
       most = std::max(most, std::abs(step));

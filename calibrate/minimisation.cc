@@ -48,10 +48,6 @@ class RelativePrior final : public ceres::CostFunction {
   double log_sd_;
 };
 
-double Low(const FittedParameter& p) { return std::log(p.spec->low * p.spec->si_per_unit); }
-
-double High(const FittedParameter& p) { return std::log(p.spec->high * p.spec->si_per_unit); }
-
 }  // namespace
 
 Minimisation::Minimisation(const ParameterLayout& layout, const std::vector<const PlanRows*>& plans,
@@ -195,7 +191,7 @@ void Minimisation::AddBlock(const ParameterLayout::Block& block) {
       fixed.push_back(i);
       continue;
     }
-    at[i] = std::clamp(at[i], Low(p), High(p));
+    at[i] = std::clamp(at[i], p.spec->log_low(), p.spec->log_high());
     if (hold_ == block.offset + i) fixed.push_back(i);
     if (p.relative_to >= 0) {
       AddRelativePrior(p, at, i, block.size);
@@ -220,8 +216,8 @@ void Minimisation::AddRelativePrior(const FittedParameter& p, double* at, int in
 
 bool Minimisation::WithinBounds() const {
   for (std::size_t i = 0; i < values_.size(); ++i) {
-    const FittedParameter& p = layout_.parameters()[i];
-    if (values_[i] < Low(p) || values_[i] > High(p)) return false;
+    const ParameterSpec& spec = *layout_.parameters()[i].spec;
+    if (values_[i] < spec.log_low() || values_[i] > spec.log_high()) return false;
   }
   return true;
 }
@@ -233,8 +229,8 @@ void Minimisation::SetBounds() {
     for (int i = 0; i < block.size; ++i) {
       const FittedParameter& p = layout_.parameters()[static_cast<std::size_t>(block.offset + i)];
       if (p.fixed) continue;
-      problem_.SetParameterLowerBound(at, i, Low(p));
-      problem_.SetParameterUpperBound(at, i, High(p));
+      problem_.SetParameterLowerBound(at, i, p.spec->log_low());
+      problem_.SetParameterUpperBound(at, i, p.spec->log_high());
     }
   }
 }

@@ -34,8 +34,7 @@ double Profile::Reach(int parameter, double sign, Fit* lowest) const {
   if (linear > kNothingKnown * prior) return linear;
   const FittedParameter& p = layout_.parameters()[static_cast<std::size_t>(parameter)];
   const double value = fit_.values[static_cast<std::size_t>(parameter)];
-  const double edge =
-      std::abs(std::log((sign > 0 ? p.spec->high : p.spec->low) * p.spec->si_per_unit) - value);
+  const double edge = std::abs((sign > 0 ? p.spec->log_high() : p.spec->log_low()) - value);
   double inside = 0;
   double inside_root = 0;
   Fit at = fit_;

@@ -430,8 +430,8 @@ class Diagnosis {
       (plan.*link).bandwidth = DataRate<>::FromSi(std::exp(log_rate));
       return LogRatio(plan);
     };
-    double low = std::log(spec.low * spec.si_per_unit);
-    double high = std::log(spec.high * spec.si_per_unit);
+    double low = spec.log_low();
+    double high = spec.log_high();
     // Steps shorten with the rate, so that the ratio grows with it.
     if (log_ratio(low) > 0 || log_ratio(high) < 0) return std::nullopt;
     while (high - low > kPrecision) {

@@ -52,12 +52,6 @@ Eigen::MatrixXd RootOf(const Eigen::MatrixXd& covariance) {
 // How much rows that are so many standard deviations off count for: those of rho.
 double RowWeight(double rows, double z) { return rows / std::sqrt(1 + z * z); }
 
-// Bounds of the ln(SI value) of a position.
-std::pair<double, double> BoundsOf(const Belief& belief, Eigen::Index position) {
-  const ParameterSpec& spec = belief.SpecOf(static_cast<int>(position));
-  return {std::log(spec.low * spec.si_per_unit), std::log(spec.high * spec.si_per_unit)};
-}
-
 // What is known of the parameters of a level that changed is known but for a common factor.
 void Free(const std::vector<internal::Drifting>& levels, const std::string& workload,
           Calibration* calibration) {
@@ -244,9 +238,9 @@ internal::OnlineState::OnlineState(Cluster of, const Workload& workload,
   low.resize(n);
   high.resize(n);
   for (Eigen::Index i = 0; i < n; ++i) {
-    const auto [least, most] = BoundsOf(belief, i);
-    low[i] = std::min(least, centre[i]);
-    high[i] = std::max(most, centre[i]);
+    const ParameterSpec& spec = belief.SpecOf(static_cast<int>(i));
+    low[i] = std::min(spec.log_low(), centre[i]);
+    high[i] = std::max(spec.log_high(), centre[i]);
   }
   const std::optional<Calibration>& calibration = cluster.calibration;
   start_scatter =

@@ -8,6 +8,7 @@
 #define STEPCAST_MODEL_STEP_PARAMETERS_H_
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -29,6 +30,10 @@ struct ParameterSpec {
   std::string_view meaning;
   std::string_view source;  // of the prior
   std::string_view model;   // the entry of the catalogue whose formula reads it
+
+  // The ends of the range, as ln(SI value).
+  double log_low() const { return std::log(low * si_per_unit); }
+  double log_high() const { return std::log(high * si_per_unit); }
 };
 
 enum ClusterParameter {
