@@ -15,7 +15,6 @@
 #include "calibrate/group_rows.h"
 #include "calibrate/host_findings.h"
 #include "calibrate/parameter_layout.h"
-#include "calibrate/scatter.h"
 #include "calibrate/text.h"
 #include "data/plan/fields.h"
 #include "data/record/host_texts.h"
@@ -23,6 +22,7 @@
 #include "data/values/workload_scope.h"
 #include "model/statistics/f_distribution.h"
 #include "model/statistics/normal.h"
+#include "model/statistics/scatter.h"
 #include "model/step/answer.h"
 #include "model/step/belief.h"
 #include "model/step/discrepancy.h"
@@ -33,17 +33,14 @@
 namespace stepcast {
 namespace {
 
-constexpr double kDegrees = 4;     // of the t-distribution
 constexpr double kWinsor = 3;      // standard deviations that a run counts for at most, in Q
 constexpr double kMostOfARun = 6;  // of the fall of L that significance is judged by
 constexpr double kTold = 6;        // less of a difference in L does not tell explanations apart
 constexpr double kLevel = 0.01;    // of false alarms, of each of the two tests
 constexpr double kLeastZ = 3;
-constexpr double kLeastScatter =
-    1.25;  // a calibration whose intervals are nearly right still holds
-// Share of the runs that a change must explain besides, and share of s that it must move them by.
-constexpr double kLeastMore = 0.01;
-constexpr double kLeastTypical = 0.25;
+// Of (Q/n)^(1/2): a calibration whose intervals are nearly right still holds.
+constexpr double kLeastScatter = 1.25;
+constexpr double kLeastMore = 0.01;   // share of the runs that a change must explain besides
 constexpr double kLeastEffect = 0.5;  // of s, on some run: less would not change a forecast much
 constexpr double kMet = 2;            // standard deviations
 // Calibrated runs as degrees of freedom of s^2: the quantile of nine tenths knows it with a
@@ -54,8 +51,6 @@ constexpr double kLeastInformation = 1e-4;
 // Share of the calibrated runs that stay free, however many parameters were fitted: priors decide
 // some of these.
 constexpr double kLeastFree = 0.25;
-// A scatter of all but nothing is none that a run can be held to.
-constexpr double kLeastSd = 1e-3;
 
 // The search on a grid takes so many plans at most: it need only find the neighbourhood, and the
 // best explanations are then made exact on all of them.
@@ -91,8 +86,8 @@ struct CheckedPlan {
   std::vector<double> log_steps;  // ln(s), as measured
 
   void SetScatter(double fitted, const PlanState& state) {
-    scatter =
-        fitted * std::max(kLeastSd, belief->ScatterOf(model.facts(), state.answer.sync_share));
+    scatter = fitted * std::max(kLeastStepScatter,
+                                belief->ScatterOf(model.facts(), state.answer.sync_share));
   }
 };
 
@@ -188,7 +183,6 @@ class ReweightedFit {
   const Eigen::VectorXd& solution() const { return solution_; }  // z
 
  private:
-  static double Weight(double z2) { return (kDegrees + 1) / (kDegrees + z2); }
   void FirstWeights();
   void WeighPlans();
   void SolveWeighted();
@@ -739,7 +733,7 @@ void ReweightedFit::FirstWeights() {
     const double variance = plan.variance + plan.shared_variance +
                             runs_.gradient.row(static_cast<Eigen::Index>(k)).squaredNorm();
     for (std::size_t i = plan.begin; i < plan.end; ++i) {
-      weights_[i] = Weight(runs_.residuals[i] * runs_.residuals[i] / variance);
+      weights_[i] = TailWeight(runs_.residuals[i] * runs_.residuals[i] / variance);
     }
   }
 }
@@ -792,8 +786,8 @@ bool ReweightedFit::Reweigh(Fit* fit) {
     for (std::size_t i = plan.begin; i < plan.end; ++i) {
       const double e = runs_.residuals[i] - fitted - u;
       const double z2 = e * e / plan.variance;
-      weights_[i] = Weight(z2);
-      fit->costs[i] = (kDegrees + 1) * std::log1p(z2 / kDegrees);
+      weights_[i] = TailWeight(z2);
+      fit->costs[i] = (kTailDegrees + 1) * std::log1p(z2 / kTailDegrees);
       cost += fit->costs[i];
       distance += std::min(z2, kWinsor * kWinsor);
       const double total = runs_.residuals[i] - fitted;

@@ -3,10 +3,11 @@
 #include <cmath>
 #include <utility>
 
+#include "model/statistics/scatter.h"
+
 namespace stepcast {
 namespace {
 
-constexpr double kDegrees = 4;
 std::vector<Deviation> Deviations(const std::vector<ScatterRow>& rows) {
   std::vector<Deviation> deviations;
   for (const ScatterRow& row : rows) deviations.push_back({std::abs(row.log_ratio)});
@@ -35,7 +36,7 @@ Scatter EstimateScatter(const std::vector<ScatterRow>& rows, const Scatter& befo
     for (const ScatterRow& row : rows) {
       const double s = scatter.At(row.sync_share);
       const double z = row.log_ratio / s;
-      const double weight = (kDegrees + 1) / (kDegrees + z * z);
+      const double weight = TailWeight(z * z);
       // The share of compute in the variance, and what the residual says of either part.
       const double c = scatter.compute * (1 - row.sync_share) / s;
       const double p = c * c;

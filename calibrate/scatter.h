@@ -11,12 +11,9 @@
 #ifndef STEPCAST_CALIBRATE_SCATTER_H_
 #define STEPCAST_CALIBRATE_SCATTER_H_
 
-#include <map>
-#include <string>
 #include <vector>
 
 #include "data/record/scatter.h"
-#include "model/statistics/scatter.h"
 
 namespace stepcast {
 

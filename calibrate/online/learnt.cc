@@ -290,7 +290,7 @@ void internal::OnlineState::Settle(bool from_other_starts) {
   // that it has a part in, rows of one plan that are all far off would be taken for scatter.
   const Minimum equal(*this, start_scatter, false);
   const Eigen::VectorXd alike = equal.From(y).y;
-  scatter = std::max(internal::kLeastScatter,
+  scatter = std::max(kLeastStepScatter,
                      ScatterOf(Deviations(plans, equal.At(alike, Minimum::Weight).answers, {}),
                                kTypicalShare, start_scatter));
   const Minimum minimum(*this, scatter, true);

@@ -244,7 +244,7 @@ internal::OnlineState::OnlineState(Cluster of, const Workload& workload,
   }
   const std::optional<Calibration>& calibration = cluster.calibration;
   start_scatter =
-      std::max(kLeastScatter, calibration ? calibration->residual_log_sd : belief.ScatterAt(0));
+      std::max(kLeastStepScatter, calibration ? calibration->residual_log_sd : belief.ScatterAt(0));
   if (calibration) range = calibration->range;
   scatter = start_scatter;
   folded = Eigen::MatrixXd::Zero(n, n);

@@ -71,9 +71,6 @@ inline constexpr int kFixedPosition = Belief::kWorkloadOffset + kFixedTime;
 inline constexpr int kSamplePosition = Belief::kWorkloadOffset + kSampleTime;
 inline constexpr int kFloorPosition = Belief::kWorkloadOffset + kFloorTime;
 
-// A scatter of all but nothing is none that a row can be held to.
-inline constexpr double kLeastScatter = 1e-3;
-
 // What can drift by itself: the parameters of a level, which change together, by their sign; in the
 // order of kDriftCauses.
 enum Drifting { kComputeDrift, kNetworkDrift, kNodeDrift, kDriftingCount };

@@ -26,6 +26,13 @@ inline double RepeatFactor(double rows) {
 }
 
 inline constexpr double kScatterRuns = 10;  // n_0
+// A scatter of all but nothing is none that a row can be held to.
+inline constexpr double kLeastStepScatter = 1e-3;
+
+// Degrees of freedom of the t-distribution by which steps scatter, because their tails are heavier
+// than a normal law's; and how much a row counts for there whose distance has that square.
+inline constexpr double kTailDegrees = 4;
+inline double TailWeight(double z2) { return (kTailDegrees + 1) / (kTailDegrees + z2); }
 
 inline constexpr double kTypicalShare = 0.5;   // quantile of the scatter of most rows
 inline constexpr double kIntervalShare = 0.9;  // of that which intervals are made of
