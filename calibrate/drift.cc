@@ -461,9 +461,8 @@ void DriftCheck::AddPlans() {
       CountStopped(run, &plan);
       continue;
     }
-    std::vector<int> of_hosts = plan.links;
-    of_hosts.insert(of_hosts.end(), plan.slowdowns.begin(), plan.slowdowns.end());
-    PlanKey key = FactsKey(problem_.cluster, run.plan, of_hosts);
+    PlanKey key =
+        FactsKey(problem_.cluster, run.plan, plan.links, plan.slowdowns, /*others=*/false);
     key.insert(key.begin(), plan.workload);
     const auto [it, is_new] = known.try_emplace(std::move(key), plans_.size());
     if (is_new) {

@@ -6,7 +6,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <random>
 #include <string>
@@ -75,12 +74,8 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
     const int workload_offset = layout.WorkloadOffset(run);
     std::vector<int> host_offsets = layout.HostOffsets(run);
     ParameterLayout::Slowdowns slowdowns = layout.SlowdownsOf(run);
-    std::vector<int> of_hosts = host_offsets;
-    if (!slowdowns.offsets.empty()) {
-      of_hosts.push_back(slowdowns.others ? -1 : -2);  // no offset, which parts the two
-      of_hosts.insert(of_hosts.end(), slowdowns.offsets.begin(), slowdowns.offsets.end());
-    }
-    PlanKey key = FactsKey(problem.cluster, run.plan, of_hosts);
+    PlanKey key =
+        FactsKey(problem.cluster, run.plan, host_offsets, slowdowns.offsets, slowdowns.others);
     key.insert(key.begin(), workload_offset);
     const auto [at, first] = index.try_emplace(std::move(key), plans.size());
     if (first) plans.emplace_back();

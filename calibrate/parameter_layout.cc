@@ -216,19 +216,17 @@ int ParameterLayout::AddSlowHosts(const std::vector<std::string>& hosts) {
 }
 
 ParameterLayout::Slowdowns ParameterLayout::SlowdownsOf(const Run& run) const {
-  Slowdowns slowdowns;
+  std::set<int> offsets;
+  bool others = false;
   for (const std::string& host : run.plan.hosts_at_own_speed()) {
     const auto it = slowdown_offset_.find(host);
     if (it == slowdown_offset_.end()) {
-      slowdowns.others = true;
+      others = true;
     } else {
-      slowdowns.offsets.push_back(it->second);
+      offsets.insert(it->second);
     }
   }
-  std::vector<int>& offsets = slowdowns.offsets;
-  std::sort(offsets.begin(), offsets.end());
-  offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
-  return slowdowns;
+  return {{offsets.begin(), offsets.end()}, others};
 }
 
 int ParameterLayout::WorkloadOffset(const Run& run) const {
@@ -236,16 +234,12 @@ int ParameterLayout::WorkloadOffset(const Run& run) const {
 }
 
 std::vector<int> ParameterLayout::HostOffsets(const Run& run) const {
-  std::vector<int> offsets;
+  std::set<int> offsets;  // the order of the hosts decides nothing
   for (const std::string& host : run.plan.hosts) {
     const auto it = host_offset_.find(host);
-    if (it == host_offset_.end()) continue;
-    if (std::find(offsets.begin(), offsets.end(), it->second) == offsets.end()) {
-      offsets.push_back(it->second);
-    }
+    if (it != host_offset_.end()) offsets.insert(it->second);
   }
-  std::sort(offsets.begin(), offsets.end());  // the order of the hosts decides nothing
-  return offsets;
+  return {offsets.begin(), offsets.end()};
 }
 
 }  // namespace stepcast

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "data/plan/check.h"
@@ -421,38 +422,27 @@ void internal::OnlineState::Drop(std::size_t at) {
 }
 
 std::vector<int> internal::OnlineState::LinksOf(const Plan& plan) const {
-  std::vector<int> links;
-  for (const std::string& host : plan.hosts) {
-    const int link = start.belief().SlowestLink({host});
-    if (std::find(links.begin(), links.end(), link) == links.end()) links.push_back(link);
-  }
-  std::sort(links.begin(), links.end());
+  std::set<int> links;
+  for (const std::string& host : plan.hosts) links.insert(start.belief().SlowestLink({host}));
   // Hosts without links of their own are as good as none.
-  if (links.size() == 1 && links.front() == kLinkBandwidth) links.clear();
-  return links;
+  if (links.size() == 1 && *links.begin() == kLinkBandwidth) return {};
+  return {links.begin(), links.end()};
 }
 
 void internal::OnlineState::SetSlowdowns(ObservedPlan* observed) const {
+  std::set<int> slowdowns;
   for (const std::string& host : observed->plan.hosts_at_own_speed()) {
-    const std::optional<int> slowdown = start.belief().SlowdownOf(host);
-    if (slowdown) {
-      observed->slowdowns.push_back(*slowdown);
+    if (const std::optional<int> slowdown = start.belief().SlowdownOf(host)) {
+      slowdowns.insert(*slowdown);
     } else {
       observed->others = true;
     }
   }
-  std::vector<int>& all = observed->slowdowns;
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+  observed->slowdowns.assign(slowdowns.begin(), slowdowns.end());
 }
 
 PlanKey internal::OnlineState::KeyOf(const ObservedPlan& observed) const {
-  std::vector<int> hosts = observed.links;
-  if (!observed.slowdowns.empty()) {
-    hosts.push_back(observed.others ? -1 : -2);  // no position, which parts the two
-    hosts.insert(hosts.end(), observed.slowdowns.begin(), observed.slowdowns.end());
-  }
-  return FactsKey(cluster, observed.plan, hosts);
+  return FactsKey(cluster, observed.plan, observed.links, observed.slowdowns, observed.others);
 }
 
 std::size_t internal::OnlineState::FindOrAdd(const Plan& plan) {
