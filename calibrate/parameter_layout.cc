@@ -169,7 +169,7 @@ void ParameterLayout::Apply(const ParameterStatement& statement) {
   for (FittedParameter& p : parameters_) {
     if (p.spec->name != statement.name) continue;
     if (!statement.workload.empty() && !IsOfWorkload(p.scope, statement.workload)) continue;
-    if (statement.workload.empty() && p.scope.rfind(kHostsScopePrefix, 0) == 0) continue;
+    if (statement.workload.empty() && p.scope.starts_with(kHostsScopePrefix)) continue;
     found = true;
     RequireInRange(*p.spec, statement.si, {"", 0, statement.name});
     if (statement.factor && !(*statement.factor > 1)) {

@@ -278,7 +278,7 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
       const std::size_t at = FindSpec(e, specs);
       TakeEstimate(e, index, specs[at], kWorkloadOffset + static_cast<int>(at));
       compute_ = ComputeBelief::kFitted;
-    } else if (e.scope.rfind(kHostsScopePrefix, 0) == 0) {
+    } else if (e.scope.starts_with(kHostsScopePrefix)) {
       const int position = static_cast<int>(log_values_.size());
       log_values_.push_back(0);
       origins_.push_back(Origin::kFitted);
@@ -288,7 +288,7 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
       for (const std::string& host : HostsOfScope(e.scope)) {
         (slows ? slowdowns : links).Set(host, position);
       }
-    } else if (e.scope.rfind(kDeviceScopePrefix, 0) == 0) {
+    } else if (e.scope.starts_with(kDeviceScopePrefix)) {
       FindSpec(e, specs);
     }
   }
@@ -371,7 +371,7 @@ void Belief::Transfer(const Calibration& calibration, const Workload& workload,
   std::string other;
   std::optional<int> other_speed;
   for (const ParameterEstimate& e : calibration.parameters) {
-    if (e.scope.rfind(prefix, 0) != 0 || other_speed) continue;
+    if (!e.scope.starts_with(prefix) || other_speed) continue;
     other = e.scope.substr(prefix.size());
     other_speed = speed_of(other);
   }
