@@ -329,12 +329,7 @@ PlanAnswer internal::OnlineState::Answer(const ObservedPlan& plan, const Eigen::
 
 void internal::OnlineState::Slopes(const PlanAnswer& answer, const Belief::AtHosts& at_hosts,
                                    const Eigen::VectorXd& at, Eigen::VectorXd* slopes) const {
-  Eigen::VectorXd gradient = Eigen::VectorXd::Zero(size());
-  std::copy_n(answer.log_step_gradient.begin(), kLinkColumn, gradient.data());
-  gradient[at_hosts.link] += answer.log_step_gradient[kLinkColumn];
-  if (at_hosts.slowdown) {
-    gradient[*at_hosts.slowdown] += answer.log_step_gradient[kSlowdownColumn];
-  }
+  Eigen::VectorXd gradient = start.belief().ByPosition(answer.log_step_gradient, at_hosts);
   // A value that its bound holds does not move.
   for (Eigen::Index i = 0; i < size(); ++i) {
     if (gradient[i] == 0 || (at[i] > low[i] && at[i] < high[i])) continue;

@@ -219,6 +219,14 @@ int Belief::AtHosts::Position(int column) const {
   return column == kSlowdownColumn ? slowdown.value_or(link) : column;
 }
 
+Eigen::VectorXd Belief::ByPosition(std::span<const double> by_column, const AtHosts& hosts) const {
+  Eigen::VectorXd by_position = Eigen::VectorXd::Zero(static_cast<long>(log_values_.size()));
+  std::copy_n(by_column.begin(), kLinkColumn, by_position.begin());
+  by_position[hosts.link] += by_column[kLinkColumn];
+  if (hosts.slowdown) by_position[*hosts.slowdown] += by_column[kSlowdownColumn];
+  return by_position;
+}
+
 PlanParameters Belief::ParametersAt(const AtHosts& hosts) const {
   PlanParameters values = values_;
   values.cluster.node_link_si = hosts.link == kLinkBandwidth ? values.cluster.si[kLinkBandwidth]

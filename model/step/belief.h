@@ -129,6 +129,9 @@ class Belief {
   AtHosts SlowestOf(const Plan& plan) const {
     return {SlowestLink(plan.hosts), SlowestCompute(plan.hosts_at_own_speed())};
   }
+  // A gradient by the columns of model/step/answer.h as one by positions: without the last column,
+  // which is of the plan.
+  Eigen::VectorXd ByPosition(std::span<const double> by_column, const AtHosts& hosts) const;
   // The values at which a plan is evaluated that these hold back. The link has a column of its own,
   // also where it is the cluster's, so that links to servers are told apart.
   PlanParameters ParametersAt(const AtHosts& hosts) const;

@@ -29,14 +29,10 @@ void CheckDeviceIsKnown(const Belief& belief, const Workload& workload, const Cl
       "the cluster's own (" + cluster.device + "), or one that stepcast machines lists");
 }
 
-std::shared_ptr<const std::vector<Bucket>> BelievedModel::BucketsOf(const Plan& plan) const {
-  if (plan.bucket) CheckBucketCap(workload_, *plan.bucket);
-  return buckets_.Of(workload_, plan);
-}
-
 StepFacts BelievedModel::Facts(const Plan& plan) const {
-  StepFacts facts =
-      MakeStepFacts(cluster_, plan, workload_, BucketsOf(plan), memory_bandwidth_, counts_.get());
+  if (plan.bucket) CheckBucketCap(workload_, *plan.bucket);
+  StepFacts facts = MakeStepFacts(cluster_, plan, workload_, buckets_.Of(workload_, plan),
+                                  memory_bandwidth_, counts_.get());
   if (TraitsOf(facts.strategy).to_be_chosen) facts.strategy = Strategy::kAllreduce;
   return facts;
 }
@@ -45,17 +41,8 @@ BelievedModel::Answer BelievedModel::Evaluate(const Plan& plan) const {
   const Belief::AtHosts hosts = belief_.SlowestOf(plan);
   const PlanModel model(Facts(plan));
   const PlanAnswer answer = model.Answer(belief_.ParametersAt(hosts), Derivatives::kAll);
-  Answer result{answer.log_step, answer.sync_share,
-                belief_.ScatterOf(model.facts(), answer.sync_share),
-                Eigen::VectorXd::Zero(static_cast<long>(belief_.log_values().size()))};
-  for (int i = 0; i < Belief::kHostOffset; ++i) {
-    result.gradient[i] = answer.log_step_gradient[static_cast<std::size_t>(i)];
-  }
-  result.gradient[hosts.link] += answer.log_step_gradient[kLinkColumn];
-  if (hosts.slowdown) {
-    result.gradient[*hosts.slowdown] += answer.log_step_gradient[kSlowdownColumn];
-  }
-  return result;
+  return {answer.log_step, answer.sync_share, belief_.ScatterOf(model.facts(), answer.sync_share),
+          belief_.ByPosition(answer.log_step_gradient, hosts)};
 }
 
 }  // namespace stepcast

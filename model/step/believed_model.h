@@ -4,7 +4,6 @@
 #define STEPCAST_MODEL_STEP_BELIEVED_MODEL_H_
 
 #include <Eigen/Core>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,8 +43,6 @@ class BelievedModel {
   const std::string& device() const { return device_; }
 
  private:
-  std::shared_ptr<const std::vector<Bucket>> BucketsOf(const Plan& plan) const;
-
   Cluster cluster_;
   Workload workload_;
   std::string device_;

@@ -260,15 +260,9 @@ Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hy
   forecast.log_sd = step_log_sd_.value_or(std::hypot(
       predictor_.belief().ScatterOf(facts, answer.sync_share),
       Discrepancy(plan, calibration ? calibration->range : none, predictor_.calibrated_batches())));
-  forecast.gradient = VectorXd::Zero(mean_.size());
-  for (int i = 0; i < Belief::kHostOffset; ++i) {
-    forecast.gradient[i] = answer.log_step_gradient[static_cast<std::size_t>(i)];
-  }
-  forecast.gradient[hosts_.link] += answer.log_step_gradient[kLinkColumn];
-  if (hosts_.slowdown) {
-    forecast.gradient[*hosts_.slowdown] += answer.log_step_gradient[kSlowdownColumn];
-  }
-  forecast.gradient[mean_.size() - 1] = answer.log_step_gradient[kShareColumn];
+  forecast.gradient.resize(mean_.size());
+  forecast.gradient << predictor_.belief().ByPosition(answer.log_step_gradient, hosts_),
+      answer.log_step_gradient[kShareColumn];
   if (hypothesis.cause == Cause::kInput && !measurement.synthetic_input &&
       !measurement.exchange_alone) {
     // The slower of two pipelines that feed each other sets the pace.
