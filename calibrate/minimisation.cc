@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "calibrate/solver.h"
-#include "model/step/priors.h"
 
 namespace stepcast {
 namespace {
@@ -194,7 +193,8 @@ void Minimisation::AddBlock(const ParameterLayout::Block& block) {
     at[i] = std::clamp(at[i], p.spec->log_low(), p.spec->log_high());
     if (hold_ == block.offset + i) fixed.push_back(i);
     if (p.relative_to >= 0) {
-      AddRelativePrior(p, at, i, block.size);
+      problem_.AddResidualBlock(new RelativePrior(block.size, i, centre[i], p.prior.log_sd),
+                                nullptr, at, values_.data() + p.relative_to);
       continue;
     }
     information(i, i) = 1 / p.prior.log_sd;
@@ -206,12 +206,6 @@ void Minimisation::AddBlock(const ParameterLayout::Block& block) {
   } else if (!fixed.empty()) {
     problem_.SetManifold(at, new ceres::SubsetManifold(block.size, fixed));
   }
-}
-
-void Minimisation::AddRelativePrior(const FittedParameter& p, double* at, int index, int size) {
-  const double centre = std::log(p.prior.si);
-  problem_.AddResidualBlock(new RelativePrior(size, index, centre, p.prior.log_sd), nullptr, at,
-                            values_.data() + p.relative_to);
 }
 
 bool Minimisation::WithinBounds() const {

@@ -57,7 +57,6 @@ class Minimisation {
   std::optional<Eigen::MatrixXd> SparseCovariance();
   Fit SolveAsSet(int max_iterations, double tolerance);
   void AddBlock(const ParameterLayout::Block& block);
-  void AddRelativePrior(const FittedParameter& p, double* at, int index, int size);
   bool WithinBounds() const;
   void SetBounds();
 

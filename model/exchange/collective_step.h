@@ -237,18 +237,16 @@ CollectiveSchedule<T> ScheduleCollective(const CallCost<T>& call,
 }
 
 // By a collective, whole or in halves.
-template <class T, class Parts>
+template <class T>
 Synchronisation<T> Synchronise(const StepFacts& facts, const CollectiveHops<T>& hops,
                                const Duration<T>& micro, const Duration<T>& backward,
-                               const Duration<T>& timeout, const Parts& /*parts*/,
-                               StepTerms<T>* /*terms*/) {
+                               const Duration<T>& timeout) {
   Synchronisation<T> sync;
   const CallCost<T> call = CollectiveCost(facts, hops);
   const std::vector<Bucket>& buckets = *facts.buckets;
   sync.limiter = CollectiveLimiter(facts, hops, call);
   sync.cost = call.Steady();
   sync.passes = ExchangesOf(facts.shard, facts.accumulation_steps) / facts.local_steps;
-  const bool by_units = GathersUnits(facts.shard);
   // Gathers between nodes keep their links busy.
   const bool is_silent = facts.nodes > 1 && facts.shard != Shard::kParameters;
   const Duration<T> trip = is_silent ? SlowStartTrip(*NodeLink(facts), hops.node) : Duration<T>();
@@ -264,7 +262,7 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const CollectiveHops<T>& 
     return sync;
   }
   const UnitExchange<T> of_unit = UnitExchangeOf(facts.shard, call);
-  if (by_units) {
+  if (GathersUnits(facts.shard)) {
     const Duration<T> forward = micro - backward;
     const GatheredPasses<T> passes =
         GatherUnits(of_unit, buckets, forward, backward, sync.slow_start);

@@ -229,7 +229,7 @@ ServerPhases<T> SynchronousServers(const ServerPaths<T>& p) {
 template <class T>
 SyncCost<T> ServerSynchronisation(const ServerPaths<T>& p) {
   const ServerPhases<T> phases = SynchronousServers(p);
-  return {phases.push.per_call + phases.pull.per_call, phases.push.per_byte + phases.pull.per_byte};
+  return phases.push + phases.pull;
 }
 
 // E_pull,K from the start of the backward pass; `push_of(bucket)` and `pull_of(bucket)` are P_k and

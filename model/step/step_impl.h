@@ -154,7 +154,7 @@ StepTime<T> JoinStep(const StepFacts& facts, const StepInputs<T>& inputs, const 
     const Duration<T>& micro = inputs.micro;
     sync = servers
                ? Synchronise(facts, inputs.servers, micro, backward, inputs.timeout, parts, terms)
-               : Synchronise(facts, inputs.hops, micro, backward, inputs.timeout, parts, terms);
+               : Synchronise(facts, inputs.hops, micro, backward, inputs.timeout);
     in.all = sync.All(facts);
     in.end = sync.end;
     in.contention = inputs.overlap_contention;
