@@ -26,6 +26,8 @@ inline double RepeatFactor(double rows) {
 }
 
 inline constexpr double kScatterRuns = 10;  // n_0
+// s_0 of one measured step where no calibration has told: runs of public traces scatter by 6 %.
+inline constexpr double kUncalibratedScatter = 0.06;
 // A scatter of all but nothing is none that a row can be held to.
 inline constexpr double kLeastStepScatter = 1e-3;
 

@@ -14,10 +14,10 @@
 #include "data/values/workload_scope.h"
 #include "model/compute/profiled_compute.h"
 #include "model/compute/sheet_compute.h"
+#include "model/statistics/scatter.h"
 #include "model/step/answer.h"
 #include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
-#include "model/step/scatter.h"
 
 namespace stepcast {
 namespace {

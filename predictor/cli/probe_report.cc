@@ -11,8 +11,8 @@
 
 #include "data/values/names.h"
 #include "model/network/hop.h"
+#include "model/statistics/scatter.h"
 #include "model/step/parameters.h"
-#include "model/step/scatter.h"
 
 namespace stepcast::cli {
 namespace {

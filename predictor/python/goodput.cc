@@ -2,7 +2,6 @@
 // parameters as plain numbers, and its throughput and goodput for the allocations that a scheduler
 // considers.
 #include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "data/values/names.h"
 #include "data/values/workload_scope.h"
 #include "model/statistics/noise_scale.h"
+#include "model/statistics/scatter.h"
 #include "model/step/parameters.h"
 #include "model/step/priors.h"
 #include "predictor/python/arrays.h"
@@ -49,7 +49,7 @@ class JobCalibration {
     for (std::size_t i = 0; i < own.size(); ++i) {
       Add(WorkloadScope(workload, cluster.device), kWorkloadParameterSpecs[i], own[i]);
     }
-    calibration_.residual_log_sd = kScatter;
+    calibration_.residual_log_sd = kUncalibratedScatter;
     calibration_.log_covariance = Eigen::VectorXd::Map(log_variances_.data(), size()).asDiagonal();
     if (cluster.calibration) TakeOver(*cluster.calibration);
   }
@@ -66,12 +66,9 @@ class JobCalibration {
   // A message of a size that is known within exp(+-log_sd) alone: only bytes over bandwidth shows,
   // so all bandwidths err together.
   void BlurMessage(double log_sd) {
-    for (const int i : {kLinkBandwidth, kFlowBandwidth, kHostBandwidth}) {
-      for (const int j : {kLinkBandwidth, kFlowBandwidth, kHostBandwidth}) {
-        calibration_.log_covariance(i, j) += log_sd * log_sd;
-      }
-    }
-    for (const int i : {kLinkBandwidth, kFlowBandwidth, kHostBandwidth}) {
+    constexpr ClusterParameter kBandwidths[] = {kLinkBandwidth, kFlowBandwidth, kHostBandwidth};
+    for (const int i : kBandwidths) {
+      for (const int j : kBandwidths) calibration_.log_covariance(i, j) += log_sd * log_sd;
       Parameter(i).log_sd = std::sqrt(calibration_.log_covariance(i, i));
     }
   }
@@ -79,9 +76,6 @@ class JobCalibration {
   const Calibration& calibration() const { return calibration_; }
 
  private:
-  // Scatter of one measured step, where no calibration has told.
-  static constexpr double kScatter = 0.06;
-
   static std::size_t At(Eigen::Index i) { return static_cast<std::size_t>(i); }
   Eigen::Index size() const { return static_cast<Eigen::Index>(specs_.size()); }
   ParameterEstimate& Parameter(Eigen::Index i) { return calibration_.parameters[At(i)]; }
