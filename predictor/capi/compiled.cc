@@ -144,6 +144,12 @@ stepcast_batch_search DefaultSearch() {
           kNotKnown};
 }
 
+[[noreturn]] void RefuseStruct(const char* name) {
+  throw Refusal{STEPCAST_BAD_ARGUMENT,
+                std::string("struct_size of ") + name +
+                    " cannot be, or something is set behind the fields that this version has"};
+}
+
 // Throws Refusal for a query without an answer. `index` stands behind the field that is wrong.
 void RequireAnswer(const CompiledPlan& plan, const PlanQuery& asked, const std::string& index) {
   const std::optional<stepcast::QueryProblem> problem = plan.ProblemOf(asked);
@@ -179,11 +185,7 @@ stepcast_status stepcast_compiled_create(const stepcast_predictor* predictor,
                                          stepcast_compiled** compiled, char** error) {
   return Made(compiled, {{predictor, "predictor"}, {plan, "plan"}}, error, [&] {
     stepcast_compile_options taken = DefaultOptions();
-    if (options != nullptr && !TakeStruct(options, &taken)) {
-      throw Refusal{STEPCAST_BAD_ARGUMENT,
-                    "struct_size of options cannot be, or something is set behind the fields that "
-                    "this version has"};
-    }
+    if (options != nullptr && !TakeStruct(options, &taken)) RefuseStruct("options");
     CompileOptions ours;
     ours.most_servers = taken.most_servers;
     CompiledPlan made(predictor->predictor, plan->plan, ours);
@@ -258,11 +260,7 @@ stepcast_status stepcast_compiled_check(const stepcast_compiled* compiled,
                                         const stepcast_query* query, char** error) {
   return Guarded({{compiled, "compiled"}, {query, "query"}}, error, [&] {
     const std::optional<PlanQuery> asked = QueryOf(compiled, query);
-    if (!asked) {
-      throw Refusal{STEPCAST_BAD_ARGUMENT,
-                    "struct_size of query cannot be, or something is set behind the fields that "
-                    "this version has"};
-    }
+    if (!asked) RefuseStruct("query");
     RequireAnswer(compiled->plan, *asked, "");
   });
 }
@@ -271,11 +269,7 @@ stepcast_status stepcast_compiled_check_many(const stepcast_compiled* compiled,
                                              const stepcast_query_arrays* queries, char** error) {
   return Guarded({{compiled, "compiled"}, {queries, "queries"}}, error, [&] {
     stepcast_query_arrays q{};
-    if (!TakeStruct(queries, &q)) {
-      throw Refusal{STEPCAST_BAD_ARGUMENT,
-                    "struct_size of queries cannot be, or something is set behind the fields that "
-                    "this version has"};
-    }
+    if (!TakeStruct(queries, &q)) RefuseStruct("queries");
     const QueryArrays asked_of = Part(q, 0, q.count);
     for (std::size_t i = 0; i < asked_of.size; ++i) {
       const PlanQuery asked = QueryAt(asked_of, i, compiled->own);
