@@ -78,19 +78,15 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
         FactsKey(problem.cluster, run.plan, host_offsets, slowdowns.offsets, slowdowns.others);
     key.insert(key.begin(), workload_offset);
     const auto [at, first] = index.try_emplace(std::move(key), plans.size());
-    if (first) plans.emplace_back();
-    PlanRows& group = plans[at->second];
+    PlanRows& group = first ? plans.emplace_back() : plans[at->second];
     if (first) {
       try {
         const auto shared = buckets[run.workload].Of(workload, run.plan);
-        auto counted = counts.find(workload_offset);
-        if (counted == counts.end()) {
-          const std::optional<Device> device = DataSheetOf(problem.devices, run.device);
-          counted = counts.try_emplace(workload_offset, workload, device).first;
-        }
+        const auto counted =
+            counts.try_emplace(workload_offset, workload, DataSheetOf(problem.devices, run.device));
         group.model = PlanModel(MakeStepFacts(problem.cluster, run.plan, workload, shared,
                                               MemoryBandwidthOf(problem.devices, run.device),
-                                              &counted->second));
+                                              &counted.first->second));
       } catch (const InputError& e) {
         throw InRow(e, run.place);
       }

@@ -98,6 +98,9 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
 
   Eigen::MatrixXd covariance = model.belief().log_covariance();
   CalibratedRange measured = range;
+  const auto noise = [&](const Candidate& c) {
+    return Square(c.answer.scatter) + Square(DiscrepancyOf(c.plan, measured, scope));
+  };
   NextRuns result;
   double now = variance(covariance, measured);
   result.log_sd = std::sqrt(now);
@@ -108,11 +111,9 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
         gains.push_back(0);
         continue;
       }
-      const double noise =
-          Square(c.answer.scatter) + Square(DiscrepancyOf(c.plan, measured, scope));
       const Eigen::VectorXd product = covariance * c.answer.gradient;
       const double known =
-          Square(goal.gradient.dot(product)) / (c.answer.gradient.dot(product) + noise);
+          Square(goal.gradient.dot(product)) / (c.answer.gradient.dot(product) + noise(c));
       const double nearer =
           Square(DiscrepancyOf(target, measured, scope)) -
           Square(DiscrepancyOf(target, Extended(measured, model.cluster(), c.plan, scope), scope));
@@ -127,9 +128,8 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
       if (chosen == nullptr || all[i].device_seconds < chosen->device_seconds) chosen = &all[i];
     }
     chosen->chosen = true;
-    const double noise =
-        Square(chosen->answer.scatter) + Square(DiscrepancyOf(chosen->plan, measured, scope));
-    const Eigen::MatrixXd after = CovarianceAfter(covariance, chosen->answer.gradient, noise);
+    const Eigen::MatrixXd after =
+        CovarianceAfter(covariance, chosen->answer.gradient, noise(*chosen));
     measured = Extended(measured, model.cluster(), chosen->plan, scope);
     now = variance(after, measured);
     result.runs.push_back({chosen->plan, Seconds(std::exp(chosen->answer.log_step)),

@@ -133,11 +133,6 @@ double LogStep(const Run& run) { return std::log(run.step_time.in(kSeconds)); }
 void FindContradiction(const CalibrationProblem& problem, Experiment* experiment) {
   std::vector<std::size_t> sorted = experiment->runs;
   const auto log_step = [&](std::size_t i) { return LogStep(problem.runs[i]); };
-  const auto [low, high] =
-      std::minmax_element(sorted.begin(), sorted.end(),
-                          [&](std::size_t a, std::size_t b) { return log_step(a) < log_step(b); });
-  const double spread = log_step(*high) - log_step(*low);
-  if (spread < std::log(kContradiction)) return;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [&](std::size_t a, std::size_t b) { return log_step(a) < log_step(b); });
   std::vector<std::size_t> ends;  // of the lots
@@ -157,7 +152,7 @@ void FindContradiction(const CalibrationProblem& problem, Experiment* experiment
     }
     begin = end;
   }
-  experiment->log_spread = spread;
+  experiment->log_spread = log_step(sorted.back()) - log_step(sorted.front());
 }
 
 // Those of one workload on one device follow each other, in the order of their first runs.
