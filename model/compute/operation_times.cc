@@ -232,20 +232,6 @@ std::optional<OperationTimes::Curve> OperationTimes::Resolve(const Operation& op
   return ResolveScaled(LayerKind::kElementwise, counts, pass);
 }
 
-std::optional<OperationTime> OperationTimes::Find(const Operation& operation, TrainingPass pass,
-                                                  double batch) const {
-  const std::optional<Curve> curve = Resolve(operation, pass);
-  if (!curve) return std::nullopt;
-  return On(*curve, batch);
-}
-
-std::optional<OperationTime> OperationTimes::Scale(LayerKind kind, const OperationCounts& counts,
-                                                   TrainingPass pass, double batch) const {
-  const std::optional<Curve> curve = ResolveScaled(kind, counts, pass);
-  if (!curve) return std::nullopt;
-  return On(*curve, batch);
-}
-
 bool OperationTimes::OutOfMemory(const Operation& operation, double batch) const {
   return std::any_of(out_of_memory_.begin(), out_of_memory_.end(), [&](const auto& known) {
     return known.first == operation && known.second <= batch;

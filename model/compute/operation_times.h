@@ -61,15 +61,6 @@ class OperationTimes {
  public:
   OperationTimes(const ComputeProfile& profile, Precision precision);
 
-  // Empty where nothing of its kind was measured at this precision; a copy is scaled from what goes
-  // element by element, too. Updates are those of this precision or, without any, in 32 bits; their
-  // batch does not matter.
-  std::optional<OperationTime> Find(const Operation& operation, TrainingPass pass,
-                                    double batch) const;
-  // The same for a layer whose operation is not stated: by its kind, FLOP and bytes.
-  std::optional<OperationTime> Scale(LayerKind kind, const OperationCounts& counts,
-                                     TrainingPass pass, double batch) const;
-
   // A curve answers at any batch, so that who asks at many looks the operation up once.
   struct AtBatch {
     double batch = 0;
@@ -83,7 +74,11 @@ class OperationTimes {
     std::vector<AtBatch> at;         // batches rise, times do not fall
     const char* relative = nullptr;  // of a scaled one
   };
+  // Empty where nothing of its kind was measured at this precision; a copy is scaled from what goes
+  // element by element, too. Updates are those of this precision or, without any, in 32 bits; their
+  // batch does not matter.
   std::optional<Curve> Resolve(const Operation& operation, TrainingPass pass) const;
+  // The same for a layer whose operation is not stated: by its kind, FLOP and bytes.
   std::optional<Curve> ResolveScaled(LayerKind kind, const OperationCounts& counts,
                                      TrainingPass pass, const UpdateOp* update = nullptr) const;
   OperationTime On(const Curve& curve, double batch) const;

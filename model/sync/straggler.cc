@@ -8,8 +8,6 @@
 
 namespace stepcast {
 
-double ExpectedLargest(int count) { return ExpectedNormalRank(count, count); }
-
 double ExpectedSlowest(int count, int backup) {
   return std::max(0.0, ExpectedNormalRank(count - backup, count));
 }

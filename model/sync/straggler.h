@@ -54,10 +54,8 @@
 
 namespace stepcast {
 
-// The expected largest of `count` standard normal values; exactly 0 for one.
-double ExpectedLargest(int count);
-
-// The expected largest but `backup` of them, and never below 0.
+// The expected largest but `backup` of `count` standard normal values; never below 0, and exactly 0
+// for one.
 double ExpectedSlowest(int count, int backup);
 
 // The same for exponential values with mean 1, counted from that mean.

@@ -829,7 +829,7 @@ TEST(BoundedStaleness, IsThatOfASimulation) {
         }
         const double wait = ended.back() / kSteps - 1;
         const double predicted =
-            BoundedStalenessWait(Seconds(spread * ExpectedLargest(workers)), Seconds(1.0), bound)
+            BoundedStalenessWait(Seconds(spread * ExpectedSlowest(workers, 0)), Seconds(1.0), bound)
                 .si();
         if (predicted < 1e-3) continue;
         worst = std::max(worst, predicted / wait);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "data/workloads/catalog.h"
+#include "tests/model/operation_time.h"
 #include "tests/model/support.h"
 
 namespace stepcast {
@@ -44,7 +45,7 @@ OperationTimes Times(const ComputeProfile& profile, Precision precision = Precis
 
 OperationTime Find(const OperationTimes& times, const Operation& operation, double batch,
                    TrainingPass pass = kForward) {
-  const std::optional<OperationTime> time = times.Find(operation, pass, batch);
+  const std::optional<OperationTime> time = TimeIn(times, operation, pass, batch);
   EXPECT_TRUE(time.has_value());
   return time.value_or(OperationTime());
 }
@@ -117,7 +118,7 @@ TEST(OperationTimes, PrecisionsAreApart) {
   Add(&profile, kDense, 8, {2e-4}, kForward, Precision::kBf16);
   EXPECT_TRUE(Near(Find(Times(profile), kDense, 8).time.si(), 1e-3));
   EXPECT_TRUE(Near(Find(Times(profile, Precision::kBf16), kDense, 8).time.si(), 2e-4));
-  EXPECT_FALSE(Times(profile, Precision::kFp16).Find(kDense, kForward, 8).has_value());
+  EXPECT_FALSE(TimeIn(Times(profile, Precision::kFp16), kDense, kForward, 8).has_value());
 }
 
 TEST(OperationTimes, OutOfMemory) {
@@ -303,7 +304,7 @@ RC_GTEST_PROP(OperationTimesProperty, PoolsAsTheMaxMinFormula, ()) {
   const OperationTimes times = Times(profile);
   const std::vector<double> pooled = Pooled(logs, weights);
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    const std::optional<OperationTime> time = times.Find(kDense, kForward, batches[i]);
+    const std::optional<OperationTime> time = TimeIn(times, kDense, kForward, batches[i]);
     RC_ASSERT(time.has_value());
     RC_ASSERT(Near(time->time.si(), std::exp(pooled[i]), 1e-9));
   }
@@ -339,7 +340,7 @@ void RequireNeverFalls(const OperationTimes& times, const Operation& operation) 
   for (const TrainingPass pass : {kForward, kBackward}) {
     double last = 0;
     for (double batch = 0.5; batch < 2000; batch *= 1.07) {
-      const std::optional<OperationTime> time = times.Find(operation, pass, batch);
+      const std::optional<OperationTime> time = TimeIn(times, operation, pass, batch);
       RC_ASSERT(time.has_value());
       RC_ASSERT(std::isfinite(time->time.si()));
       RC_ASSERT(time->time.si() > 0);
@@ -384,7 +385,7 @@ RC_GTEST_PROP(OperationTimesProperty, KnownLessTheFurtherFromTheBatches, ()) {
   const double last = times.batches().back();
   double sd = 0;
   for (const double factor : {1.1, 2.0, 4.0, 64.0}) {
-    const std::optional<OperationTime> time = times.Find(dense, kForward, last * factor);
+    const std::optional<OperationTime> time = TimeIn(times, dense, kForward, last * factor);
     RC_ASSERT(time.has_value());
     RC_ASSERT(time->origin == TimeOrigin::kBeyondBatches);
     RC_ASSERT(time->log_sd > sd);
@@ -408,7 +409,7 @@ RC_GTEST_PROP(OperationTimesProperty, ScalesByTheRoofline, ()) {
     AddSure(&profile, relative, batch, *LogUniform(1e-6, 1e-3), pass);
     const double seconds = profile.samples.back().seconds.front();
     const Roofline roof(profile, pass);
-    const std::optional<OperationTime> time = Times(profile).Find(other, pass, batch);
+    const std::optional<OperationTime> time = TimeIn(Times(profile), other, pass, batch);
     RC_ASSERT(time.has_value());
     const double ratio = roof.Of(CountOperation(other, pass), batch) /
                          roof.Of(CountOperation(relative, pass), batch);
@@ -455,13 +456,13 @@ TEST(OperationTimes, ACopyWithoutCopiesIsScaledFromASum) {
 
 TEST(OperationTimes, NothingOfTheKindIsUnknown) {
   const OperationTimes times = Times(ThreeBatches());
-  EXPECT_FALSE(times.Find(ConvolutionOp{}, kForward, 8).has_value());
-  EXPECT_FALSE(times.Find(CopyOp{9}, kForward, 8).has_value());
-  EXPECT_FALSE(times.Find(kDense, kBackward, 8).has_value()) << "the other pass was measured";
-  EXPECT_FALSE(times.Find({}, kForward, 8).has_value());
-  EXPECT_FALSE(times.Scale(LayerKind::kPooling, {1, 1, 1}, kForward, 8).has_value());
+  EXPECT_FALSE(TimeIn(times, ConvolutionOp{}, kForward, 8).has_value());
+  EXPECT_FALSE(TimeIn(times, CopyOp{9}, kForward, 8).has_value());
+  EXPECT_FALSE(TimeIn(times, kDense, kBackward, 8).has_value()) << "the other pass was measured";
+  EXPECT_FALSE(TimeIn(times, {}, kForward, 8).has_value());
+  EXPECT_FALSE(times.ResolveScaled(LayerKind::kPooling, {1, 1, 1}, kForward).has_value());
   EXPECT_FALSE(
-      OperationTimes(ComputeProfile(), Precision::kFp32).Find(kDense, kForward, 8).has_value());
+      TimeIn(OperationTimes(ComputeProfile(), Precision::kFp32), kDense, kForward, 8).has_value());
 }
 
 TEST(OperationTimes, DepthwiseIsAKindOfItsOwn) {
@@ -472,10 +473,10 @@ TEST(OperationTimes, DepthwiseIsAKindOfItsOwn) {
   depthwise.groups = 32;
   ComputeProfile profile;
   AddSure(&profile, dense, 8, 1e-3);
-  EXPECT_FALSE(Times(profile).Find(depthwise, kForward, 8).has_value());
+  EXPECT_FALSE(TimeIn(Times(profile), depthwise, kForward, 8).has_value());
   ConvolutionOp grouped = dense;
   grouped.groups = 2;
-  EXPECT_TRUE(Times(profile).Find(grouped, kForward, 8).has_value());
+  EXPECT_TRUE(TimeIn(Times(profile), grouped, kForward, 8).has_value());
 }
 
 TEST(OperationTimes, ALayerOfNoStatedOperationIsScaledByItsKind) {
@@ -484,15 +485,15 @@ TEST(OperationTimes, ALayerOfNoStatedOperationIsScaledByItsKind) {
   const OperationCounts counts = {2e6, 3000, 1e6};
   const Roofline roof(profile, kForward);
   for (const double batch : {8.0, 16.0, 64.0}) {
-    const std::optional<OperationTime> time =
-        times.Scale(LayerKind::kDense, counts, kForward, batch);
-    ASSERT_TRUE(time.has_value());
-    EXPECT_TRUE(Near(time->time.si(),
+    const auto curve = times.ResolveScaled(LayerKind::kDense, counts, kForward);
+    ASSERT_TRUE(curve.has_value());
+    const OperationTime time = times.On(*curve, batch);
+    EXPECT_TRUE(Near(time.time.si(),
                      Find(times, kDense, batch).time.si() * roof.Of(counts, batch) /
                          roof.Of(CountOperation(kDense, kForward), batch),
                      1e-9))
         << batch;
-    EXPECT_EQ(time->origin, TimeOrigin::kScaled);
+    EXPECT_EQ(time.origin, TimeOrigin::kScaled);
   }
 }
 
@@ -519,7 +520,7 @@ TEST(OperationTimes, UpdatesIn16BitsCountWhereThereAreSome) {
   const UpdateOp adam{Optimizer::kAdam, 1000};
   Add(&profile, adam, 1, {6e-6, 6e-6, 6e-6}, kUpdate, Precision::kBf16);
   EXPECT_TRUE(Near(Find(Times(profile, Precision::kBf16), adam, 1, kUpdate).time.si(), 6e-6));
-  EXPECT_FALSE(Times(profile, Precision::kFp16).Find(adam, kUpdate, 1).has_value());
+  EXPECT_FALSE(TimeIn(Times(profile, Precision::kFp16), adam, kUpdate, 1).has_value());
   AddSure(&profile, adam, 1, 1e-5, kUpdate);
   EXPECT_TRUE(Near(Find(Times(profile, Precision::kBf16), adam, 1, kUpdate).time.si(), 6e-6));
   EXPECT_TRUE(Near(Find(Times(profile, Precision::kFp16), adam, 1, kUpdate).time.si(), 1e-5));
@@ -530,8 +531,8 @@ TEST(OperationTimes, AnotherOptimizerIsNoRelative) {
   ComputeProfile profile;
   AddSure(&profile, UpdateOp{Optimizer::kMomentum, 1000}, 1, 1e-5, kUpdate);
   const OperationTimes times = Times(profile);
-  EXPECT_TRUE(times.Find(UpdateOp{Optimizer::kMomentum, 900}, kUpdate, 1).has_value());
-  EXPECT_FALSE(times.Find(UpdateOp{Optimizer::kAdam, 1000}, kUpdate, 1).has_value());
+  EXPECT_TRUE(TimeIn(times, UpdateOp{Optimizer::kMomentum, 900}, kUpdate, 1).has_value());
+  EXPECT_FALSE(TimeIn(times, UpdateOp{Optimizer::kAdam, 1000}, kUpdate, 1).has_value());
 }
 
 // ---- Kinds.

@@ -14,6 +14,7 @@
 
 #include "data/workloads/catalog.h"
 #include "model/step/priors.h"
+#include "tests/model/operation_time.h"
 #include "tests/model/support.h"
 #include "tests/support/input_error.h"
 
@@ -339,7 +340,7 @@ TEST(ProfiledCompute, AllocationIsOfWhatTheAllocatorGivesBack) {
   ComputeProfile of_small = Measured(small, {2, 8}, "cpu");
   Add(&of_small, AllocateOp{kElements}, kForward, 1, 1e-3);
   EXPECT_EQ(Compute(of_small, small).Sum(8).allocation, Duration<>());
-  EXPECT_FALSE(OperationTimes(of_small, Precision::kFp32).Find(CopyOp{100}, kForward, 8));
+  EXPECT_FALSE(TimeIn(OperationTimes(of_small, Precision::kFp32), CopyOp{100}, kForward, 8));
 }
 
 // Each optimizer has updates of its own, of all tensors of a layer.
@@ -526,7 +527,7 @@ TEST(ProfiledCompute, MeasuredBatchesAreTheSumOfTheLayers) {
       // One update of all parameters, scaled from those of the layers.
       const UpdateOp all{Optimizer::kMomentum, workload.trainable_parameters};
       const auto update =
-          OperationTimes(Measured(workload, {2, 16}), Precision::kFp32).Find(all, kUpdate, 1);
+          TimeIn(OperationTimes(Measured(workload, {2, 16}), Precision::kFp32), all, kUpdate, 1);
       ASSERT_TRUE(update);
       const ProfiledSum sum = compute.Sum(batch);
       EXPECT_TRUE(Near(sum.forward.si(), forward, 1e-9)) << name;

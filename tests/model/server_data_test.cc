@@ -323,7 +323,7 @@ double SyncStep(const ServerPaths<double>& paths, const std::vector<Bucket>& buc
   const Duration<> backward = Seconds(compute * kBackwardShare);
   const ServerEnd<double> end =
       ScheduleServers(SynchronousServers(paths), buckets, held, backward, false);
-  const Duration<> wait = Seconds(compute * kSpread * ExpectedLargest(paths.workers));
+  const Duration<> wait = Seconds(compute * kSpread * ExpectedSlowest(paths.workers, 0));
   return (Seconds(compute) - backward + Max(backward, end.pulled) + wait).si();
 }
 

@@ -27,7 +27,7 @@ AsyncServers<double> Forecast(const SimulatedServers& given) {
   work.forward = Seconds(given.compute);
   work.spread = given.spread;
   work.bound = given.bound;
-  work.slowest = work.forward * (given.spread * ExpectedLargest(given.workers));
+  work.slowest = work.forward * (given.spread * ExpectedSlowest(given.workers, 0));
   if (given.slow_workers > 0) {
     AsyncWork<double> slow = work;
     slow.forward = work.forward * given.slowdown;

@@ -12,6 +12,7 @@
 #include "data/io/compute_profile_file.h"
 #include "data/workloads/catalog.h"
 #include "model/compute/profiled_compute.h"
+#include "tests/model/operation_time.h"
 
 namespace stepcast {
 namespace {
@@ -66,8 +67,8 @@ TEST(ShippedProfile, AFourthBatchIsPredictedFromThree) {
     std::vector<double> errors;
     for (const MeasuredSamples& samples : all.samples) {
       if (IsUpdate(samples.point) || samples.point.batch != left_out) continue;
-      const auto known = truth.Find(samples.point.operation, samples.point.pass, left_out);
-      const auto told = times.Find(samples.point.operation, samples.point.pass, left_out);
+      const auto known = TimeIn(truth, samples.point.operation, samples.point.pass, left_out);
+      const auto told = TimeIn(times, samples.point.operation, samples.point.pass, left_out);
       ASSERT_TRUE(known && told);
       errors.push_back(std::abs(told->time / known->time - 1));
     }
@@ -105,8 +106,8 @@ TEST(ShippedProfile, AnOperationIsScaledFromItsRelatives) {
         Only(all, [&](const MeasuredPoint& point) { return point.operation != operation; }),
         Precision::kFp32);
     for (const TrainingPass pass : {TrainingPass::kForward, TrainingPass::kBackward}) {
-      const auto known = truth.Find(operation, pass, batch);
-      const auto scaled = others.Find(operation, pass, batch);
+      const auto known = TimeIn(truth, operation, pass, batch);
+      const auto scaled = TimeIn(others, operation, pass, batch);
       if (!known || known->origin != TimeOrigin::kMeasured || !scaled) continue;
       EXPECT_EQ(scaled->origin, TimeOrigin::kScaled);
       ratios.push_back(std::log(scaled->time / known->time));
