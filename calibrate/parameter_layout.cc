@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "calibrate/calibrate.h"
 #include "data/plan/check.h"
 #include "data/record/input_error.h"
 #include "data/units/shortest.h"

@@ -11,8 +11,6 @@
 
 #include "calibrate/group_rows.h"
 #include "calibrate/scatter.h"
-#include "calibrate/solver.h"
-#include "calibrate/starting_point.h"
 #include "data/record/quantile.h"
 #include "model/statistics/normal.h"
 #include "model/step/parameter_specs.h"

@@ -19,7 +19,6 @@
 #include "data/record/link_path.h"
 #include "data/values/workload_scope.h"
 #include "model/step/believed_model.h"
-#include "model/step/plan_key.h"
 #include "model/step/step_facts.h"
 
 namespace stepcast {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "calibrate/online/state.h"
 #include "data/record/input_error.h"

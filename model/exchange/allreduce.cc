@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <bit>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "model/exchange/allreduce_limits.h"
 #include "model/exchange/collective_terms.h"
 #include "model/exchange/exchange.h"
 #include "model/step/explainer.h"
-#include "model/step/step.h"
 
 namespace stepcast {
 namespace {

@@ -29,7 +29,6 @@
 #define STEPCAST_MODEL_EXCHANGE_ALLREDUCE_LIMITS_H_
 
 #include <algorithm>
-#include <cmath>
 #include <type_traits>
 
 #include "data/units/quantity.h"

@@ -7,7 +7,6 @@
 #include "model/exchange/exchange.h"
 #include "model/exchange/growth.h"
 #include "model/exchange/server_terms.h"
-#include "model/step/step.h"
 #include "model/sync/straggler.h"
 
 namespace stepcast {

@@ -2,7 +2,6 @@
 #include "model/exchange/byteps.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "model/exchange/allreduce_limits.h"
@@ -10,7 +9,6 @@
 #include "model/exchange/collective_terms.h"
 #include "model/exchange/exchange.h"
 #include "model/step/explainer.h"
-#include "model/step/step.h"
 
 namespace stepcast {
 namespace {

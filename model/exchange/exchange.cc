@@ -5,7 +5,6 @@
 #include "model/exchange/collective_step.h"
 #include "model/exchange/growth.h"
 #include "model/step/explainer.h"
-#include "model/step/step.h"
 
 namespace stepcast {
 namespace {

@@ -10,7 +10,6 @@
 #include "model/exchange/exchange.h"
 #include "model/exchange/parameter_server_limits.h"
 #include "model/exchange/server_terms.h"
-#include "model/step/step.h"
 
 namespace stepcast {
 namespace {

@@ -40,7 +40,6 @@
 
 #include "data/record/plan.h"
 #include "data/units/quantity.h"
-#include "model/exchange/cost.h"
 #include "model/exchange/growth.h"
 #include "model/exchange/parameter_server.h"
 

@@ -4,8 +4,6 @@
 #ifndef STEPCAST_MODEL_EXCHANGE_SERVER_STEP_H_
 #define STEPCAST_MODEL_EXCHANGE_SERVER_STEP_H_
 
-#include <algorithm>
-
 #include "data/units/quantity.h"
 #include "model/exchange/async_server.h"
 #include "model/exchange/parameter_server.h"

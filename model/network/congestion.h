@@ -51,7 +51,6 @@
 #ifndef STEPCAST_MODEL_NETWORK_CONGESTION_H_
 #define STEPCAST_MODEL_NETWORK_CONGESTION_H_
 
-#include <algorithm>
 #include <cmath>
 
 #include "data/record/link.h"

@@ -54,7 +54,6 @@
 #ifndef STEPCAST_MODEL_NETWORK_TRANSPORT_H_
 #define STEPCAST_MODEL_NETWORK_TRANSPORT_H_
 
-#include <algorithm>
 #include <cmath>
 
 #include "data/record/link.h"

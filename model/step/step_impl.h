@@ -2,7 +2,6 @@
 #ifndef STEPCAST_MODEL_STEP_STEP_IMPL_H_
 #define STEPCAST_MODEL_STEP_STEP_IMPL_H_
 
-#include <cmath>
 #include <vector>
 
 #include "model/compute/fitted_curve.h"

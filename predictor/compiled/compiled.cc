@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
-#include <utility>
 
 #include "data/plan/check.h"
 #include "data/plan/fields.h"

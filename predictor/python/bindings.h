@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "data/record/input_error.h"
 #include "data/record/machine.h"

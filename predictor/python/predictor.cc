@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "data/io/machines.h"
-#include "data/io/workload_file.h"
+#include "data/values/device_name.h"
 #include "predictor/json/json.h"
 #include "predictor/prediction_fields.h"
 #include "predictor/python/bindings.h"
