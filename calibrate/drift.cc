@@ -121,6 +121,21 @@ int Rarity(const ParameterSpec& spec) {
   return among(kHardware) ? 0 : among(kBuses) ? 2 : among(kFormula) ? 3 : 1;
 }
 
+// A candidate, and where the search for its change has led.
+struct Found {
+  const ShiftCandidate* candidate = nullptr;
+  double shift = 0;
+  double gain = 0;  // in the search
+};
+
+// What is said of it on all runs.
+struct Explanation {
+  ParameterDrift drift;
+  bool significant = false;
+  double distance = 0;  // Q
+  int rarity = 0;
+};
+
 using States = std::vector<PlanState>;
 
 // Some plans, the variables that they depend on, and a root of those variables' covariance.
@@ -282,6 +297,13 @@ class DriftCheck {
   ParameterDrift Describe(const ShiftCandidate& candidate, double shift, const Fit& fit) const;
   double LargestEffect(const ShiftCandidate& candidate, double shift) const;
   double TailProbability(double distance) const;
+  // Of many plans, the most promising candidates by a sample.
+  bool is_sampled() const { return plans_.size() > kSearchPlans; }
+  std::vector<Found> SearchCandidates(const Subset& all) const;
+  // The nearest to the runs first.
+  std::vector<Explanation> Explain(const std::vector<Found>& found, const Subset& all) const;
+  // The likeliest and its alternatives, where one is significant.
+  void TakeDrifts(std::vector<Explanation> explanations, DriftReport* report) const;
 
   const DriftProblem& problem_;
   std::vector<Checked> checked_;
@@ -1046,6 +1068,74 @@ std::string Verdict(const DriftReport& report) {
   return text + ".";
 }
 
+std::vector<Found> DriftCheck::SearchCandidates(const Subset& all) const {
+  std::vector<Found> found;
+  for (const ShiftCandidate& candidate : candidates_) {
+    if (!is_sampled()) {
+      found.push_back({&candidate, Search(all, candidate), 0});
+      continue;
+    }
+    const Subset subset = SearchSubset(candidate);
+    const double before = Solve(subset, calibrated_, nullptr).cost;
+    const double shift = Search(subset, candidate);
+    States states = calibrated_;
+    const double after = SolveShifted(subset, candidate, shift, &states).cost;
+    found.push_back({&candidate, shift, before - after});
+  }
+  if (is_sampled()) {
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Found& a, const Found& b) { return a.gain > b.gain; });
+    found.resize(std::min(found.size(), kFinalists));
+  }
+  return found;
+}
+
+std::vector<Explanation> DriftCheck::Explain(const std::vector<Found>& found,
+                                             const Subset& all) const {
+  const double tried = static_cast<double>(candidates_.size());
+  const double least_z = std::max(kLeastZ, NormalQuantile(1 - kLevel / (2 * tried)));
+  std::vector<Explanation> explanations;
+  for (const Found& f : found) {
+    Fit fit;
+    const double shift = Refine(all, *f.candidate, f.shift, is_sampled() ? 3 : 0, &fit);
+    Explanation explanation{Describe(*f.candidate, shift, fit), false, fit.distance,
+                            Rarity(*f.candidate->spec)};
+    // With thousands of runs every misfit of the formula is significant; what changed for none of
+    // them is no drift that anybody would feel.
+    const double more = std::max(1.0, kLeastMore * runs_);
+    explanation.significant = std::abs(explanation.drift.z) >= least_z &&
+                              LargestEffect(*f.candidate, shift) >= kLeastEffect &&
+                              explanation.drift.explained - before_.met >= more;
+    explanations.push_back(std::move(explanation));
+  }
+  std::stable_sort(explanations.begin(), explanations.end(),
+                   [](const Explanation& a, const Explanation& b) {
+                     return a.drift.improvement > b.drift.improvement;
+                   });
+  return explanations;
+}
+
+void DriftCheck::TakeDrifts(std::vector<Explanation> explanations, DriftReport* report) const {
+  const auto best = std::find_if(explanations.begin(), explanations.end(),
+                                 [](const Explanation& e) { return e.significant; });
+  if (best == explanations.end()) return;
+  const double most = best->drift.improvement;
+  std::erase_if(explanations, [&](const Explanation& e) {
+    return most - e.drift.improvement >= kTold || e.drift.log_shift == 0;
+  });
+  // A change that gains more without being significant does so by a run or two.
+  std::stable_sort(explanations.begin(), explanations.end(),
+                   [](const Explanation& a, const Explanation& b) {
+                     if (a.significant != b.significant) return a.significant;
+                     return a.rarity < b.rarity;
+                   });
+  report->p_value_after = TailProbability(explanations.front().distance);
+  for (Explanation& e : explanations) {
+    e.drift.alternative = &e != &explanations.front();
+    report->drifts.push_back(e.drift);
+  }
+}
+
 DriftReport DriftCheck::Check() {
   DriftReport report;
   report.runs = runs_;
@@ -1067,78 +1157,7 @@ DriftReport DriftCheck::Check() {
   report.met = before_.met;
   if (runs_ < kFewestDriftRuns) return report;
 
-  struct Found {
-    const ShiftCandidate* candidate = nullptr;
-    double shift = 0;
-    double gain = 0;  // in the search
-  };
-  const bool sampled = plans_.size() > kSearchPlans;
-  std::vector<Found> found;
-  for (const ShiftCandidate& candidate : candidates_) {
-    if (sampled) {
-      const Subset subset = SearchSubset(candidate);
-      const double before = Solve(subset, calibrated_, nullptr).cost;
-      const double shift = Search(subset, candidate);
-      States states = calibrated_;
-      const double after = SolveShifted(subset, candidate, shift, &states).cost;
-      found.push_back({&candidate, shift, before - after});
-    } else {
-      found.push_back({&candidate, Search(all, candidate), 0});
-    }
-  }
-  if (sampled) {
-    std::stable_sort(found.begin(), found.end(),
-                     [](const Found& a, const Found& b) { return a.gain > b.gain; });
-    found.resize(std::min(found.size(), kFinalists));
-  }
-  const double tried = static_cast<double>(candidates_.size());
-  const double least_z = std::max(kLeastZ, NormalQuantile(1 - kLevel / (2 * tried)));
-  struct Explanation {
-    ParameterDrift drift;
-    bool significant = false;
-    double distance = 0;
-    int rarity = 0;
-  };
-  std::vector<Explanation> explanations;
-  for (const Found& f : found) {
-    Fit fit;
-    const double shift = Refine(all, *f.candidate, f.shift, sampled ? 3 : 0, &fit);
-    Explanation explanation{Describe(*f.candidate, shift, fit), false, fit.distance,
-                            Rarity(*f.candidate->spec)};
-    // With thousands of runs every misfit of the formula is significant; what changed for none of
-    // them is no drift that anybody would feel.
-    const double more = std::max(1.0, kLeastMore * runs_);
-    explanation.significant = std::abs(explanation.drift.z) >= least_z &&
-                              LargestEffect(*f.candidate, shift) >= kLeastEffect &&
-                              explanation.drift.explained - report.met >= more;
-    explanations.push_back(std::move(explanation));
-  }
-  std::stable_sort(explanations.begin(), explanations.end(),
-                   [](const Explanation& a, const Explanation& b) {
-                     return a.drift.improvement > b.drift.improvement;
-                   });
-  const auto best = std::find_if(explanations.begin(), explanations.end(),
-                                 [](const Explanation& e) { return e.significant; });
-  if (best != explanations.end()) {
-    const double most = best->drift.improvement;
-    explanations.erase(std::remove_if(explanations.begin(), explanations.end(),
-                                      [&](const Explanation& e) {
-                                        return most - e.drift.improvement >= kTold ||
-                                               e.drift.log_shift == 0;
-                                      }),
-                       explanations.end());
-    // A change that gains more without being significant does so by a run or two.
-    std::stable_sort(explanations.begin(), explanations.end(),
-                     [](const Explanation& a, const Explanation& b) {
-                       if (a.significant != b.significant) return a.significant;
-                       return a.rarity < b.rarity;
-                     });
-    report.p_value_after = TailProbability(explanations.front().distance);
-    for (Explanation& e : explanations) {
-      e.drift.alternative = &e != &explanations.front();
-      report.drifts.push_back(e.drift);
-    }
-  }
+  TakeDrifts(Explain(SearchCandidates(all), all), &report);
   report.stale =
       !report.drifts.empty() || (report.p_value < kLevel && report.scatter > kLeastScatter);
   return report;
