@@ -25,7 +25,37 @@ class CycleTerms : public internal::ServerTerms {
         internal::WorkOf(facts, terms.micro, terms.backward, terms.overhead,
                          workload.straggler_spread(), Barrier()));
     const internal::AsyncState<double> state = internal::Analyse(network, facts.workers);
+    const OneUpdate one = Demands(demands, network);
+    const NamedValue think = Think(demands, network, state, one);
+    const bool exact = facts.workers <= kExactCustomers;
+    // Whether workers ever do all at once, and whether they wait for that.
+    const bool waits = terms.async.together > 0 && Barrier().si() > 0;
+    const bool at_once = waits || network.at_once < state.cycle;
+    const NamedValue queues = TimeValue(at_once ? "C_q" : "C", state.cycle);
+    to.Add(at_once ? "a worker's cycle by the queues" : "a worker's cycle",
+           "collective/async_parameter_server", 5,
+           {exact ? "Z + sum of R_i(w), R_i(j) = D_i (1 + Q_i(j-1)), "
+                    "Q_i(j) = j R_i(j)/(Z + sum of R_i(j)), Q_i(0) = 0, D_i = D, D_u, D"
+                  : "Z + Q_in + Q_u + Q_out",
+            exact ? TermInputs{think, one.at_link, one.at_update, to.WorkerCount()}
+                  : TermInputs{think, TimeValue("Q_in", state.residence[internal::kInbound]),
+                               TimeValue("Q_u", state.residence[internal::kUpdateStation]),
+                               TimeValue("Q_out", state.residence[internal::kOutbound],
+                                         "outbound queue and service")}},
+           queues);
+    if (at_once) BesideAllAtOnce(network, one, queues, waits);
+  }
 
+  // What one update takes of the servers, of a worker's link, and beside both.
+  struct OneUpdate {
+    NamedValue at_link;    // of the fullest server, each way
+    NamedValue at_update;  // of the model
+    NamedValue own;        // on the worker's link
+    NamedValue beside;
+  };
+  OneUpdate Demands(const internal::AsyncDemands<double>& demands,
+                    const internal::AsyncNetwork<double>& network) const {
+    const ServerPaths<double>& paths = terms.servers;
     const NamedValue hop = RateValue("B_hop", terms.node_hop.bandwidth);
     const NamedValue d_link = TimeValue("D", network.demand[internal::kInbound]);
     FormulaText link;
@@ -53,7 +83,13 @@ class CycleTerms : public internal::ServerTerms {
       beside.Add("", {to.Gradient(), FullestShare(), Connection()});
     }
     to.Add("messages and link beside the servers, each way", "", 5, std::move(beside), rest);
+    return {d_link, d_update, own, rest};
+  }
 
+  // The time that a worker is elsewhere.
+  NamedValue Think(const internal::AsyncDemands<double>& demands,
+                   const internal::AsyncNetwork<double>& network,
+                   const internal::AsyncState<double>& state, const OneUpdate& one) const {
     // The bucket that ends last, as the queues are.
     const Duration<> at_in = state.residence[internal::kInbound];
     const Duration<> at_update = state.residence[internal::kUpdateStation];
@@ -72,11 +108,12 @@ class CycleTerms : public internal::ServerTerms {
         {TimeValue("t_f", network.forward, "forward pass, micro-steps before and the fixed cost"),
          PlainValue("r", last.ready, "share of it before the last buckets leave"),
          TimeValue("t_b", network.backward, "backward pass"),
-         PlainValue("q", last.suffix, "their share of the bytes"), rest,
+         PlainValue("q", last.suffix, "their share of the bytes"), one.beside,
          TimeValue("Q_in", at_in, "inbound queue and service"),
          TimeValue("Q_u", at_update, "update queue and service")}};
     if (network.at_own_link.si() > 0) {
-      const NamedValue shared = NodeCycle(internal::ShareOwnLink(paths, demands, network), own);
+      const NamedValue shared =
+          NodeCycle(internal::ShareOwnLink(terms.servers, demands, network), one.own);
       not_there.formula =
           "max(t_f + r t_b + q (y + Q_in + Q_u) + y + Q_out, C_g) - Q_in - Q_u - Q_out";
       not_there.Add("", {TimeValue("Q_out", state.residence[internal::kOutbound],
@@ -84,23 +121,13 @@ class CycleTerms : public internal::ServerTerms {
                          shared});
     }
     to.Add("time that a worker is not at the servers", "", 5, std::move(not_there), think);
-    const bool exact = facts.workers <= kExactCustomers;
-    // Whether workers ever do all at once, and whether they wait for that.
-    const bool waits = terms.async.together > 0 && Barrier().si() > 0;
-    const bool at_once = waits || network.at_once < state.cycle;
-    const NamedValue queues = TimeValue(at_once ? "C_q" : "C", state.cycle);
-    to.Add(at_once ? "a worker's cycle by the queues" : "a worker's cycle",
-           "collective/async_parameter_server", 5,
-           {exact ? "Z + sum of R_i(w), R_i(j) = D_i (1 + Q_i(j-1)), "
-                    "Q_i(j) = j R_i(j)/(Z + sum of R_i(j)), Q_i(0) = 0, D_i = D, D_u, D"
-                  : "Z + Q_in + Q_u + Q_out",
-            exact ? TermInputs{think, d_link, d_update, to.WorkerCount()}
-                  : TermInputs{think, TimeValue("Q_in", at_in), TimeValue("Q_u", at_update),
-                               TimeValue("Q_out", state.residence[internal::kOutbound],
-                                         "outbound queue and service")}},
-           queues);
-    if (!at_once) return;
-    const NamedValue all = AllAtOnce(network, own, d_update);
+    return think;
+  }
+
+  // The cycle where workers also do all at once.
+  void BesideAllAtOnce(const internal::AsyncNetwork<double>& network, const OneUpdate& one,
+                       const NamedValue& queues, bool waits) const {
+    const NamedValue all = AllAtOnce(network, one.own, one.at_update);
     const NamedValue cycle = TimeValue("C", terms.async.cycle - terms.async.input_wait);
     const NamedValue free = waits ? TimeValue("C_f", terms.async.unbounded) : cycle;
     to.Add(waits ? "a worker's cycle that never waits" : "a worker's cycle", "", 5,
