@@ -36,6 +36,28 @@ void CheckSame(const char* key, const Eigen::VectorXd& numbers, const Eigen::Vec
   }
 }
 
+internal::DriftSums DriftOf(const OnlineRecord& record) {
+  internal::DriftSums drift;
+  if (record.drift_sums.size() != drift.sums.size() ||
+      record.drift_rows.size() != drift.rows.size()) {
+    Refuse("drift", std::to_string(record.drift_sums.size()), "sums are not those of this version");
+  }
+  std::copy(record.drift_sums.begin(), record.drift_sums.end(), drift.sums.begin());
+  std::copy(record.drift_rows.begin(), record.drift_rows.end(), drift.rows.begin());
+  drift.latest = record.latest;
+  for (const std::int64_t of : drift.rows) {
+    if (of > static_cast<std::int64_t>(drift.latest.size())) {
+      Refuse("drift", std::to_string(of), "are more rows than there are");
+    }
+  }
+  for (const internal::DriftSums::Row& row : drift.latest) {
+    if (!row.slopes.empty() && row.slopes.size() != internal::kDriftingCount) {
+      Refuse("drift", std::to_string(row.slopes.size()), "slopes are not those of this version");
+    }
+  }
+  return drift;
+}
+
 }  // namespace
 
 OnlineRecord internal::OnlineState::Export() const {
@@ -103,23 +125,7 @@ void internal::OnlineState::Import(const OnlineRecord& record) {
   }
   scatter = record.scatter;
   next_scatter = record.next_scatter;
-  if (record.drift_sums.size() != drift.sums.size() ||
-      record.drift_rows.size() != drift.rows.size()) {
-    Refuse("drift", std::to_string(record.drift_sums.size()), "sums are not those of this version");
-  }
-  std::copy(record.drift_sums.begin(), record.drift_sums.end(), drift.sums.begin());
-  std::copy(record.drift_rows.begin(), record.drift_rows.end(), drift.rows.begin());
-  drift.latest = record.latest;
-  for (const std::int64_t of : drift.rows) {
-    if (of > static_cast<std::int64_t>(drift.latest.size())) {
-      Refuse("drift", std::to_string(of), "are more rows than there are");
-    }
-  }
-  for (const DriftSums::Row& row : drift.latest) {
-    if (!row.slopes.empty() && row.slopes.size() != kDriftingCount) {
-      Refuse("drift", std::to_string(row.slopes.size()), "slopes are not those of this version");
-    }
-  }
+  drift = DriftOf(record);
   folded = record.folded;
   folded_b = record.folded_b;
   const Eigen::MatrixXd with_start = Eigen::MatrixXd::Identity(size(), size()) + folded;
