@@ -45,6 +45,17 @@ constexpr double kMostLossLookedFor = 0.5;
 // The slowest link that is worth a thought beside a simpler explanation.
 constexpr DataRate<> kSlowestInUse = MegabitsPerSecond(100.0);
 
+// Where a function that grows is nought, by bisection; none where that is beyond the ends.
+template <class Function>
+std::optional<double> RootBetween(double low, double high, const Function& function) {
+  if (function(low) > 0 || function(high) < 0) return std::nullopt;
+  while (high - low > kPrecision) {
+    const double middle = (low + high) / 2;
+    (function(middle) < 0 ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
 // How many times as long, or as short: at least 1.
 std::string TimesText(double log_ratio) { return NumberText(std::exp(std::abs(log_ratio))); }
 
@@ -420,19 +431,13 @@ class Diagnosis {
   std::optional<DataRate<>> RateOf(LinkFacts Plan::*link) const {
     const ParameterSpec& spec = kClusterParameterSpecs[kLinkBandwidth];
     Plan plan = plan_;
-    const auto log_ratio = [&](double log_rate) {
-      (plan.*link).bandwidth = DataRate<>::FromSi(std::exp(log_rate));
-      return LogRatio(plan);
-    };
-    double low = spec.log_low();
-    double high = spec.log_high();
     // Steps shorten with the rate, so that the ratio grows with it.
-    if (log_ratio(low) > 0 || log_ratio(high) < 0) return std::nullopt;
-    while (high - low > kPrecision) {
-      const double middle = (low + high) / 2;
-      (log_ratio(middle) < 0 ? low : high) = middle;
-    }
-    return DataRate<>::FromSi(std::exp((low + high) / 2));
+    const std::optional<double> found =
+        RootBetween(spec.log_low(), spec.log_high(), [&](double log_rate) {
+          (plan.*link).bandwidth = DataRate<>::FromSi(std::exp(log_rate));
+          return LogRatio(plan);
+        });
+    return found ? std::optional(DataRate<>::FromSi(std::exp(*found))) : std::nullopt;
   }
 
   // The rate of the link as the row or the cluster file states it, with who says it.
@@ -495,19 +500,15 @@ class Diagnosis {
   // As "link that loses 2 %"; empty where no loss explains the row.
   std::string LossText(LinkFacts Plan::*link) const {
     Plan plan = plan_;
-    const auto log_ratio = [&](double log_loss) {
-      (plan.*link).loss = std::exp(log_loss);
-      return LogRatio(plan);
-    };
-    double low = std::log(kLeastLossLookedFor);
-    double high = std::log(kMostLossLookedFor);
-    if (log_ratio(low) < 0 || log_ratio(high) > 0) return "";  // steps lengthen with the loss
-    while (high - low > kPrecision) {
-      const double middle = (low + high) / 2;
-      (log_ratio(middle) > 0 ? low : high) = middle;
-    }
-    return LinkName(link) + " that loses " + NumberText(100 * std::exp((low + high) / 2)) +
-           " %, where " + NumberText(100 * LossOf(link)) + " % are stated";
+    // Steps lengthen with the loss.
+    const std::optional<double> found = RootBetween(
+        std::log(kLeastLossLookedFor), std::log(kMostLossLookedFor), [&](double log_loss) {
+          (plan.*link).loss = std::exp(log_loss);
+          return -LogRatio(plan);
+        });
+    if (!found) return "";
+    return LinkName(link) + " that loses " + NumberText(100 * std::exp(*found)) + " %, where " +
+           NumberText(100 * LossOf(link)) + " % are stated";
   }
 
   // As "link of 100 Mbit/s"; empty where no rate explains the row.

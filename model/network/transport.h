@@ -59,6 +59,7 @@
 #include "data/record/link.h"
 #include "data/units/quantity.h"
 #include "model/network/congestion.h"
+#include "model/numeric/p_norm.h"
 #include "model/statistics/order_statistics.h"
 
 namespace stepcast {
@@ -119,21 +120,6 @@ T GoBackShare(const Path<T>& path, const T& crossing = T(1.0)) {
   return 1.0 / (1.0 + path.loss * PacketsInFlight(path, crossing) / (1.0 - path.loss));
 }
 
-namespace internal {
-
-// (a^4 + b^4)^(1/4); exactly the larger one where the other is zero.
-template <class T>
-DurationPerByte<T> Knee(const DurationPerByte<T>& a, const DurationPerByte<T>& b) {
-  using std::sqrt;
-  const DurationPerByte<T> high = Max(a, b);
-  if (!(high.si() > 0.0)) return high;
-  const T ratio = Min(a, b) / high;
-  const T square = ratio * ratio;
-  return high * sqrt(sqrt(1.0 + square * square));
-}
-
-}  // namespace internal
-
 // A.
 template <class T>
 T BarrierAmplification(const Path<T>& path, const Barrier<T>& barrier) {
@@ -172,14 +158,15 @@ FlowLimits<T> LimitsOfFlow(const Path<T>& path, const Barrier<T>& barrier = {}) 
 // Useful bytes per second of `flows` flows together.
 template <class T>
 DataRate<T> Deliver(const Path<T>& path, double flows, const Barrier<T>& barrier = {}) {
-  using std::sqrt;
+  constexpr double kKnee = 4.0;
   const FlowLimits<T> one = LimitsOfFlow(path, barrier);
   const DurationPerByte<T> window = one.window / flows;
   const DurationPerByte<T> loss = one.loss / flows;
+  const bool is_limited = Max(window, loss).si() > 0.0;
+  const DurationPerByte<T> limit = is_limited ? PNorm(window, loss, kKnee) : DurationPerByte<T>();
   // Written so that the line is never exceeded, and without limits no bit of it changes.
-  const T limited = internal::Knee(window, loss) * path.bandwidth;
-  const T square = limited * limited;
-  return path.bandwidth / sqrt(sqrt(1.0 + square * square)) * (1.0 - path.loss);
+  return path.bandwidth / internal::OverLarger(T(limit * path.bandwidth), kKnee) *
+         (1.0 - path.loss);
 }
 
 }  // namespace stepcast
