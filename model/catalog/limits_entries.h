@@ -424,7 +424,6 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
        .formula = "T = 2 alpha + 4/3 m/B",
        .source = "Jiang et al., OSDI 2020 (cost); docs/explanation/limits.md (limit)",
        .validity = "helpers grow with the workers, one call a step, nothing hidden",
-       .output = "s",
        .inputs = {alpha(kUp), bandwidth(kDown), bytes(kUp)},
        .evaluate =
            [](const std::vector<T>& x) {

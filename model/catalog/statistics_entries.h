@@ -48,7 +48,6 @@ void AddStragglerEntries(std::vector<Model<T>>* models) {
                  "Applied Statistics 37 (1988)",
        .validity = "spreads independent between workers and micro-steps; 4.5 % high at w = 2, "
                    "within 1 % from w = 7 on",
-       .output = "s",
        .inputs = {t, sigma},
        .evaluate =
            [](const std::vector<T>& x) {
@@ -70,7 +69,6 @@ void AddStragglerEntries(std::vector<Model<T>>* models) {
                  "2016; Blom 1958",
        .validity = "spreads independent between workers and micro-steps; the workers that are not "
                    "waited for drop their gradients",
-       .output = "s",
        .inputs = {t, sigma},
        .evaluate =
            [](const std::vector<T>& x) {
@@ -91,7 +89,6 @@ void AddStragglerEntries(std::vector<Model<T>>* models) {
        .source = "Renyi, Acta Mathematica Hungarica 4 (1953); David and Nagaraja, Order "
                  "Statistics, 2003",
        .validity = "one delay for each worker and step, with a memoryless tail",
-       .output = "s",
        .inputs = {{"theta", "s", 1e-5, 10, kUp, "mean delay of a worker"}},
        .evaluate =
            [](const std::vector<T>& x) {
@@ -108,7 +105,6 @@ void AddStragglerEntries(std::vector<Model<T>>* models) {
        .source = "Renyi, Acta Mathematica Hungarica 4 (1953); Chen et al., Revisiting Distributed "
                  "Synchronous SGD, 2016",
        .validity = "one delay for each worker and step, with a memoryless tail",
-       .output = "s",
        .inputs = {{"theta", "s", 1e-5, 10, kUp, "mean delay of a worker"}},
        .evaluate =
            [](const std::vector<T>& x) {
@@ -129,7 +125,6 @@ void AddStragglerEntries(std::vector<Model<T>>* models) {
                  "2003); the combination is this project's, docs/explanation/statistics.md",
        .validity = "exact without one of the two scatters; within 3 % for d up to 0.3 c and s up "
                    "to 0.2",
-       .output = "s",
        .inputs = {{"c", "s", 1e-3, 10, kUp, "the step without the wait"},
                   {"d", "s", 1e-5, 10, kUp, "spread of one worker"},
                   {"s", "", 1e-3, 0.7, kUp, "standard deviation of ln(step) common to all"}},
@@ -327,7 +322,6 @@ void AddNoiseScaleEntries(std::vector<Model<T>>* models) {
                      .formula = "T S_min (1 + B_noise / B)",
                      .source = mccandlish,
                      .validity = holds,
-                     .output = "s",
                      .inputs = {{"T", "s", 1e-3, 10, kUp, "step"},
                                 {"S_min", "", 10, 1e7, kUp, "steps with an endless batch"},
                                 noise(kUp),
@@ -381,7 +375,6 @@ void AddFailureEntries(std::vector<Model<T>>* models) {
        .formula = "1 / (N / M_node + w / M_device), N = 3, w = 12",
        .source = "superposition of independent Poisson processes; Young, CACM 17 (1974)",
        .validity = "independent failures at constant rates",
-       .output = "s",
        .inputs = {{"M_node", "s", 1e5, 1e9, kUp, "mean time between failures of a node"},
                   {"M_device", "s", 1e5, 1e9, kUp, "of a device and its process"}},
        .evaluate =
@@ -399,7 +392,6 @@ void AddFailureEntries(std::vector<Model<T>>* models) {
        .formula = "sqrt(2 d M)",
        .source = "Young, CACM 17 (1974)",
        .validity = "d much smaller than M",
-       .output = "s",
        .inputs = {checkpoint, job(kUp)},
        .evaluate =
            [](const std::vector<T>& x) {
@@ -414,7 +406,6 @@ void AddFailureEntries(std::vector<Model<T>>* models) {
        .formula = "sqrt(2 d M) (1 + sqrt(x)/3 + x/9) - d, x = d / (2 M); M where x >= 1",
        .source = daly,
        .validity = "exponential times between failures, at any moment",
-       .output = "s",
        .inputs = {checkpoint, job(kUp)},
        .evaluate =
            [](const std::vector<T>& x) {
@@ -450,7 +441,6 @@ void AddFailureEntries(std::vector<Model<T>>* models) {
        .formula = "(tau + d)/2 + R",
        .source = daly,
        .validity = "intervals much shorter than the time between failures",
-       .output = "s",
        .inputs = {{"tau", "s", 10, 1e5, kUp, interval.meaning},
                   checkpoint,
                   {"R", "s", 1, 3600, kUp, "restart"}},
