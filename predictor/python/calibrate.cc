@@ -27,11 +27,17 @@ py::array_t<double> Collect(const CalibrationOutcome& outcome, Of of) {
   return values;
 }
 
+py::array_t<double> PredictedSeconds(const CalibrationOutcome& o) {
+  return Collect(o, [](const RunResidual& r) { return r.predicted.in(kSeconds); });
+}
+
+py::array_t<double> LogRatios(const CalibrationOutcome& o) {
+  return Collect(o, [](const RunResidual& r) { return r.log_ratio; });
+}
+
 py::tuple OutcomeState(const CalibrationOutcome& o) {
-  return py::make_tuple(static_cast<int>(o.status), o.message, o.cluster,
-                        Collect(o, [](const RunResidual& r) { return r.predicted.in(kSeconds); }),
-                        Collect(o, [](const RunResidual& r) { return r.log_ratio; }), o.mape,
-                        o.iterations);
+  return py::make_tuple(static_cast<int>(o.status), o.message, o.cluster, PredictedSeconds(o),
+                        LogRatios(o), o.mape, o.iterations);
 }
 
 CalibrationOutcome OutcomeOf(const py::tuple& state) {
@@ -99,18 +105,10 @@ PYBIND11_MODULE(_calibrate, m) {
       .def_readonly("mape", &Outcome::mape,
                     "float : mean |predicted / measured - 1| of the fitted runs")
       .def_readonly("iterations", &Outcome::iterations, "int")
-      .def_property_readonly(
-          "predicted_s",
-          [](const Outcome& o) {
-            return Collect(o, [](const RunResidual& r) { return r.predicted.in(kSeconds); });
-          },
-          "array of float64 : of the runs, in their order [s]")
-      .def_property_readonly(
-          "log_ratio",
-          [](const Outcome& o) {
-            return Collect(o, [](const RunResidual& r) { return r.log_ratio; });
-          },
-          "array of float64 : ln(measured / predicted) of the runs")
+      .def_property_readonly("predicted_s", &PredictedSeconds,
+                             "array of float64 : of the runs, in their order [s]")
+      .def_property_readonly("log_ratio", &LogRatios,
+                             "array of float64 : ln(measured / predicted) of the runs")
       .def("__repr__",
            [](const Outcome& o) { return fmt::format("<CalibrationOutcome: {}>", o.message); })
       .def(py::pickle(&OutcomeState, &OutcomeOf));

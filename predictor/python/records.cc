@@ -20,11 +20,11 @@ namespace {
 
 // Every attribute, in the order in which a Device is pickled.
 py::tuple DeviceState(const Device& d) {
-  const auto rate = [](const auto& value) { return SiOrNone(value); };
-  return py::make_tuple(d.name, d.title, d.source, d.aliases, rate(d.fp32), rate(d.tf32),
-                        rate(d.fp16), rate(d.bf16), rate(d.memory), rate(d.memory_bandwidth),
-                        OrNone(d.power_w), OrNone(d.multiprocessors), rate(d.last_cache),
-                        OrNone(d.process_nm), rate(d.device_link), rate(d.fp8));
+  return py::make_tuple(d.name, d.title, d.source, d.aliases, SiOrNone(d.fp32), SiOrNone(d.tf32),
+                        SiOrNone(d.fp16), SiOrNone(d.bf16), SiOrNone(d.memory),
+                        SiOrNone(d.memory_bandwidth), OrNone(d.power_w), OrNone(d.multiprocessors),
+                        SiOrNone(d.last_cache), OrNone(d.process_nm), SiOrNone(d.device_link),
+                        SiOrNone(d.fp8));
 }
 
 template <class Q>
@@ -233,9 +233,6 @@ Workload TrainedOtherwise(Workload workload, const std::optional<std::string>& p
 }
 
 void BindWorkload(py::module_* m) {
-  const auto parse = [](const std::string& text, const std::string& path) {
-    return ParseWorkload(text, path);
-  };
   py::class_<Workload>(*m, "Workload", "What is trained: a network, or its size alone.")
       .def_readonly("name", &Workload::name, "str")
       .def_readonly("title", &Workload::title, "str")
@@ -302,7 +299,7 @@ void BindWorkload(py::module_* m) {
       py::arg("text"), py::arg("names"));
   m->def("workload_names", &WorkloadNames, "Names of the catalogue.");
   m->def("read_workload", &ReadWorkload, py::arg("path"), "The workload of a workload file.");
-  m->def("parse_workload", parse, py::arg("text"), py::arg("path") = "",
+  m->def("parse_workload", &ParseWorkload, py::arg("text"), py::arg("path") = "",
          "The workload of a workload file's text. `path` is what errors name.");
 }
 
