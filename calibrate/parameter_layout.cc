@@ -78,22 +78,11 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
                                  const std::map<std::string, Workload>& workloads,
                                  const std::map<std::string, Device>& devices,
                                  const std::vector<ParameterStatement>& statements) {
-  const auto begin_block = [&](Kind kind, int size) {
-    blocks_.push_back({kind, static_cast<int>(parameters_.size()), size});
-    return blocks_.back().offset;
-  };
-  const auto add = [&](const std::string& scope, const ParameterSpec& spec, const Prior& prior) {
-    FittedParameter parameter;
-    parameter.scope = scope;
-    parameter.spec = &spec;
-    parameter.prior = prior;
-    parameters_.push_back(std::move(parameter));
-  };
   const ClusterPriors cluster_priors = MakeClusterPriors(
       cluster, cluster.device_facts ? cluster.device_facts : DataSheetOf(devices, cluster.device));
-  begin_block(Kind::kCluster, kClusterParameterCount);
+  BeginBlock(Kind::kCluster, kClusterParameterCount);
   for (std::size_t i = 0; i < cluster_priors.size(); ++i) {
-    add(kClusterScope, kClusterParameterSpecs[i], cluster_priors[i]);
+    Add(kClusterScope, kClusterParameterSpecs[i], cluster_priors[i]);
   }
   std::unordered_map<std::string_view, const LinkFacts*> own_links;
   for (const Host& host : cluster.hosts) own_links.emplace(host.name, &host.link);
@@ -102,14 +91,14 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
     return HostLinkPrior(cluster, known == own_links.end() ? LinkFacts() : *known->second);
   };
   for (const std::vector<std::string>& hosts : GroupHosts(own_links, runs)) {
-    const int offset = begin_block(Kind::kHosts, 1);
+    const int offset = BeginBlock(Kind::kHosts, 1);
     Prior slowest = link_prior(hosts.front());
     for (const std::string& host : hosts) {
       const Prior prior = link_prior(host);
       if (prior.si < slowest.si) slowest = prior;
     }
     for (const std::string& host : hosts) host_offset_[host] = offset;
-    add(kHostsScopePrefix + JoinHosts(hosts), kClusterParameterSpecs[kLinkBandwidth], slowest);
+    Add(kHostsScopePrefix + JoinHosts(hosts), kClusterParameterSpecs[kLinkBandwidth], slowest);
   }
   // By name, so that the order of the rows decides nothing.
   std::map<std::string, const Run*> first_of;
@@ -131,18 +120,18 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
     const Run& run = *first;
     if (device_offset.count(run.device) > 0) continue;
     if (!HasSheetTime(workloads.at(run.workload), DataSheetOf(devices, run.device))) continue;
-    device_offset[run.device] = begin_block(Kind::kDevice, 1);
-    add(kDeviceScopePrefix + run.device, kDeviceSpeedSpec, DeviceSpeedPrior());
+    device_offset[run.device] = BeginBlock(Kind::kDevice, 1);
+    Add(kDeviceScopePrefix + run.device, kDeviceSpeedSpec, PriorOf(kDeviceSpeedSpec));
   }
   for (const auto& [scope, first] : first_of) {
     const Run& run = *first;
     const Workload& workload = workloads.at(run.workload);
     const std::optional<Device> device = DataSheetOf(devices, run.device);
     const WorkloadPriors priors = MakeWorkloadPriors(workload, device);
-    const int offset = begin_block(Kind::kWorkload, kWorkloadParameterCount);
+    const int offset = BeginBlock(Kind::kWorkload, kWorkloadParameterCount);
     workload_offset_[run.workload][run.device] = offset;
     for (std::size_t i = 0; i < priors.size(); ++i) {
-      add(scope, kWorkloadParameterSpecs[i], priors[i]);
+      Add(scope, kWorkloadParameterSpecs[i], priors[i]);
     }
     if (HasSheetTime(workload, device)) {
       FittedParameter& sample = parameters_[static_cast<std::size_t>(offset + kSampleTime)];
@@ -161,6 +150,11 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
     if (p.multiple_of < 0) continue;
     p.prior.si = p.times * parameters_[static_cast<std::size_t>(p.multiple_of)].prior.si;
   }
+}
+
+int ParameterLayout::BeginBlock(Kind kind, int count) {
+  blocks_.push_back({kind, size(), count});
+  return blocks_.back().offset;
 }
 
 void ParameterLayout::Apply(const ParameterStatement& statement) {
@@ -204,14 +198,10 @@ void ParameterLayout::Apply(const ParameterStatement& statement) {
 }
 
 int ParameterLayout::AddSlowHosts(const std::vector<std::string>& hosts) {
-  blocks_.push_back({Kind::kHosts, size(), 1});
-  FittedParameter parameter;
-  parameter.scope = kHostsScopePrefix + JoinHosts(hosts);
-  parameter.spec = &kComputeSlowdownSpec;
-  parameter.prior = ComputeSlowdownPrior();
-  parameters_.push_back(std::move(parameter));
-  for (const std::string& host : hosts) slowdown_offset_[host] = blocks_.back().offset;
-  return blocks_.back().offset;
+  const int offset = BeginBlock(Kind::kHosts, 1);
+  Add(kHostsScopePrefix + JoinHosts(hosts), kComputeSlowdownSpec, PriorOf(kComputeSlowdownSpec));
+  for (const std::string& host : hosts) slowdown_offset_[host] = offset;
+  return offset;
 }
 
 ParameterLayout::Slowdowns ParameterLayout::SlowdownsOf(const Run& run) const {

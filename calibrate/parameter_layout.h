@@ -26,7 +26,7 @@ struct FittedParameter {
   double times = 0;
   int multiple_of = -1;
   bool fixed = false;
-  std::string source;  // of a prior or value that was stated; empty for the table's
+  std::string source = {};  // of a prior or value that was stated; empty for the table's
 };
 
 // Hosts that took part in the same layouts, which nothing can tell apart, as one group.
@@ -80,6 +80,10 @@ class ParameterLayout {
   const std::vector<Block>& blocks() const { return blocks_; }
 
  private:
+  int BeginBlock(Kind kind, int count);  // returns its offset
+  void Add(const std::string& scope, const ParameterSpec& spec, const Prior& prior) {
+    parameters_.push_back({scope, &spec, prior});
+  }
   void Apply(const ParameterStatement& statement);
 
   std::vector<FittedParameter> parameters_;

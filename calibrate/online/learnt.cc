@@ -261,7 +261,7 @@ std::vector<Slot> SlotsOf(const State& state) {
   const bool has_device = before && before->Find(device, kDeviceSpeedSpec.name);
   if (!has_device && belief.compute() == ComputeBelief::kDataSheet) {
     // A slower workload is, by half, a slower device.
-    const Prior prior = DeviceSpeedPrior();
+    const Prior prior = PriorOf(kDeviceSpeedSpec);
     Slot slot = MakeSlot(device, kDeviceSpeedSpec, std::log(prior.si), prior.log_sd);
     Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(1, state.size());
     covariance(0, internal::kSamplePosition) = -prior.log_sd * prior.log_sd;

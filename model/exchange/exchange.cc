@@ -56,11 +56,6 @@ void Exchange::ExplainSlowStart(Explainer* explainer, FormulaText* whole) const 
                          facts.buckets->front().bytes)});
 }
 
-const Exchange& NoExchange() {
-  static const Nothing exchange;
-  return exchange;
-}
-
 // Each in its own source.
 const Exchange& AllreduceExchange();
 const Exchange& ServerExchange();
@@ -85,7 +80,8 @@ const Exchange& ExchangeOf(Strategy strategy) {
     case Strategy::kBytePs:
       return BytePsExchange();
   }
-  return NoExchange();
+  static const Nothing exchange;
+  return exchange;
 }
 
 Traffic CountTraffic(const Plan& plan, DataSize<> gradient,

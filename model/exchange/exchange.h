@@ -87,8 +87,6 @@ class Exchange {
 };
 
 const Exchange& ExchangeOf(Strategy strategy);
-// That of strategy none.
-const Exchange& NoExchange();
 
 }  // namespace stepcast
 

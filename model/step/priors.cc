@@ -7,7 +7,6 @@
 
 #include "data/record/operation_counts.h"
 #include "model/compute/sheet_compute.h"
-#include "model/step/parameter_specs.h"
 
 namespace stepcast {
 namespace {
@@ -29,15 +28,15 @@ double PassesBeside(Optimizer optimizer) {
   return passes(optimizer) / passes(Optimizer::kMomentum);
 }
 
-Prior FromSpec(const ParameterSpec& spec) {
+}  // namespace
+
+Prior PriorOf(const ParameterSpec& spec) {
   return {spec.prior * spec.si_per_unit, spec.prior_log_sd};
 }
 
-}  // namespace
-
 ClusterPriors MakeClusterPriors(const Cluster& cluster, const std::optional<Device>& device) {
   ClusterPriors priors;
-  for (std::size_t i = 0; i < priors.size(); ++i) priors[i] = FromSpec(kClusterParameterSpecs[i]);
+  for (std::size_t i = 0; i < priors.size(); ++i) priors[i] = PriorOf(kClusterParameterSpecs[i]);
   if (cluster.link.bandwidth) {
     priors[kLinkBandwidth] = {cluster.link.bandwidth->si(), kStatedLinkLogSd};
   }
@@ -50,17 +49,13 @@ ClusterPriors MakeClusterPriors(const Cluster& cluster, const std::optional<Devi
 Prior HostLinkPrior(const Cluster& cluster, const LinkFacts& own) {
   if (own.bandwidth) return {own.bandwidth->si(), kStatedLinkLogSd};
   if (cluster.link.bandwidth) return {cluster.link.bandwidth->si(), kHostLinkLogSd};
-  return FromSpec(kClusterParameterSpecs[kLinkBandwidth]);
+  return PriorOf(kClusterParameterSpecs[kLinkBandwidth]);
 }
-
-Prior DeviceSpeedPrior() { return FromSpec(kDeviceSpeedSpec); }
-
-Prior ComputeSlowdownPrior() { return FromSpec(kComputeSlowdownSpec); }
 
 WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<Device>& device,
                                   const ProfiledCompute* profile) {
   WorkloadPriors priors;
-  for (std::size_t i = 0; i < priors.size(); ++i) priors[i] = FromSpec(kWorkloadParameterSpecs[i]);
+  for (std::size_t i = 0; i < priors.size(); ++i) priors[i] = PriorOf(kWorkloadParameterSpecs[i]);
   priors[kUpdateTime].si *= PassesBeside(workload.optimizer);
   if (workload.inputs_vary) {
     priors[kStragglerSpread] = *workload.inputs_vary

@@ -74,10 +74,8 @@ ClusterPriors MakeClusterPriors(const Cluster& cluster, const std::optional<Devi
 // The line rate of one host's link: its own statement, else the cluster's.
 Prior HostLinkPrior(const Cluster& cluster, const LinkFacts& own);
 
-Prior DeviceSpeedPrior();
-
-// Of a host that is known to differ.
-Prior ComputeSlowdownPrior();
+// The table's prior, whatever is stated.
+Prior PriorOf(const ParameterSpec& spec);
 
 // The table's priors, centred on what the data sheet lets expect where there is one, and as wide as
 // that is known to be. A profile of the device, where there is one, takes the sheet's place. Where

@@ -258,8 +258,8 @@ TEST(Priors, OfOneValueAroundAnother) {
   ASSERT_EQ(speeds.size(), 1U) << "of the device that is known, once";
   const FittedParameter& speed = layout.parameters()[static_cast<std::size_t>(speeds[0])];
   EXPECT_EQ(speed.scope, "device t4");
-  EXPECT_EQ(speed.prior.si, DeviceSpeedPrior().si);
-  EXPECT_EQ(speed.prior.log_sd, DeviceSpeedPrior().log_sd);
+  EXPECT_EQ(speed.prior.si, PriorOf(kDeviceSpeedSpec).si);
+  EXPECT_EQ(speed.prior.log_sd, PriorOf(kDeviceSpeedSpec).log_sd);
   for (const stepcast::Run& run : runs) {
     SCOPED_TRACE(run.workload + " on " + run.device);
     const bool known = run.device == "t4";
@@ -352,8 +352,8 @@ TEST(SlowHostsOfARun, AreThoseThatItNamesAtTheirOwnSpeed) {
   const FittedParameter& slow = layout.parameters().back();
   EXPECT_EQ(slow.scope, "hosts a+b");
   EXPECT_EQ(slow.spec->name, "compute_slowdown");
-  EXPECT_EQ(slow.prior.si, ComputeSlowdownPrior().si);
-  EXPECT_EQ(slow.prior.log_sd, ComputeSlowdownPrior().log_sd);
+  EXPECT_EQ(slow.prior.si, PriorOf(kComputeSlowdownSpec).si);
+  EXPECT_EQ(slow.prior.log_sd, PriorOf(kComputeSlowdownSpec).log_sd);
   const auto expect = [&](const stepcast::Run& run, const std::vector<int>& offsets, bool others) {
     const ParameterLayout::Slowdowns its = layout.SlowdownsOf(run);
     EXPECT_EQ(its.offsets, offsets);

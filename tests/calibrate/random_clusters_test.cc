@@ -44,7 +44,7 @@ RandomCluster DrawCluster(Noise* noise) {
   for (std::size_t i = 0; i < cluster.size(); ++i) {
     drawn.truth.cluster.si[i] = Draw(cluster[i], kClusterParameterSpecs[i], noise);
   }
-  drawn.speed = Draw(DeviceSpeedPrior(), kDeviceSpeedSpec, noise);
+  drawn.speed = Draw(PriorOf(kDeviceSpeedSpec), kDeviceSpeedSpec, noise);
   for (const char* name : {"resnet50", "bert_base", "resnet18_cifar10"}) {
     WorkloadPriors priors = MakeWorkloadPriors(*FindWorkload(name), T4());
     priors[kSampleTime].si /= drawn.speed;
