@@ -19,10 +19,11 @@ struct PlansExtent {
   std::vector<std::string> Beyond(const Cluster& cluster) const;
 };
 
-// A sentence each, without its full stop, the gravest first: the model does not describe the runs;
-// times as of another unit; rows that repeat others; hosts, nodes, devices that the cluster file
-// does not have; a parameter at the edge of its range; nothing decided by the runs; one batch only;
-// no run between nodes, or none on three. Empty for an outcome that is not usable.
+// What to know of a fit, a sentence each without its full stop, the gravest first: the model does
+// not describe the runs; times as of another unit; rows that repeat others; hosts, nodes, devices
+// that the cluster file does not have; a parameter at the edge of its range; nothing decided by the
+// runs; one batch only; no run between nodes, or none on three. Empty for an outcome that is not
+// usable.
 std::vector<std::string> Caveats(const CalibrationProblem& problem,
                                  const CalibrationOutcome& outcome);
 

@@ -59,8 +59,8 @@
 //
 // Note that no runs, and fewer than kFewestDriftRuns, never make a calibration stale.
 //
-// Runs are taken as t-distributed; where their scatter is normal, standard
-// errors come out about a tenth too small.
+// Runs are taken as t-distributed; where their scatter is normal, standard errors come out about a
+// tenth too small.
 //
 // Sources: Lange, Little, Taylor, JASA 84 (1989) (the t-distribution's weights); Woodbury,
 // Princeton SRG memorandum 42 (1950) (the small matrix); Paulson, Ann. Math. Stat. 13 (1942) (the

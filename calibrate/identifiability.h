@@ -35,7 +35,8 @@ struct Ambiguity {
   double separated_log_sd = 0;
 };
 
-// The worst first, each parameter in one pair at most. `candidates` as for ChooseNextRuns.
+// Such pairs, the worst first; each parameter is in one at most. `candidates` as for
+// ChooseNextRuns.
 std::vector<Ambiguity> FindAmbiguities(const BelievedModel& model,
                                        const std::vector<Plan>& candidates);
 

@@ -57,7 +57,7 @@ struct NextRuns {
   std::vector<NextRun> runs;
 };
 
-// At most `count` of `candidates`, each once. Fewer where nothing more helps.
+// Runs of at most `count` of `candidates`, each once; fewer where nothing more helps.
 NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
                         const std::vector<Plan>& candidates, const CalibratedRange& range,
                         int count);

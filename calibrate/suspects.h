@@ -57,9 +57,9 @@ struct Suspect {
 // Causes are looked for in the worst so many rows; of the others the factor is said.
 inline constexpr std::size_t kMaxDiagnosed = 100;
 
-// The worst first: by |ln factor|, or half the ln of the factor by which runs of the plan differ
-// where that is more. Empty where the outcome is not usable. `outcome` must be that of `problem`.
-// The time is that of sorting the runs by plan. Deterministic.
+// Suspect rows, the worst first: by |ln factor|, or half the ln of the factor by which runs of the
+// plan differ where that is more. Empty where the outcome is not usable. `outcome` must be that of
+// `problem`. The time is that of sorting the runs by plan. Deterministic.
 std::vector<Suspect> FindSuspects(const CalibrationProblem& problem,
                                   const CalibrationOutcome& outcome);
 

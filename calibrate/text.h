@@ -9,7 +9,7 @@
 
 namespace stepcast {
 
-// With three digits.
+// The value with three digits.
 inline std::string NumberText(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g", value);

@@ -328,11 +328,10 @@ PlanAnswer internal::OnlineState::Answer(const ObservedPlan& plan, const Eigen::
 }
 
 void internal::OnlineState::Slopes(const PlanAnswer& answer, const Belief::AtHosts& at_hosts,
-                                   const Eigen::VectorXd& at, Eigen::VectorXd* slopes) const {
+                                   const Eigen::VectorXd& log_x, Eigen::VectorXd* slopes) const {
   Eigen::VectorXd gradient = start.belief().ByPosition(answer.log_step_gradient, at_hosts);
-  // A value that its bound holds does not move.
   for (Eigen::Index i = 0; i < size(); ++i) {
-    if (gradient[i] == 0 || (at[i] > low[i] && at[i] < high[i])) continue;
+    if (gradient[i] == 0 || (log_x[i] > low[i] && log_x[i] < high[i])) continue;
     gradient[i] = 0;
   }
   slopes->noalias() = root.triangularView<Eigen::Lower>().transpose() * gradient;

@@ -178,9 +178,9 @@ struct OnlineState {
   // `at_hosts` becomes what holds the plan's hosts back.
   PlanAnswer Answer(const ObservedPlan& plan, const Eigen::VectorXd& log_x,
                     const Eigen::VectorXd& x, Belief::AtHosts* at_hosts) const;
-  // h of a plan's answer at y, whose x is `log_x`; a value at its bound does not move.
-  void Slopes(const PlanAnswer& answer, const Belief::AtHosts& at_hosts, const Eigen::VectorXd& at,
-              Eigen::VectorXd* slopes) const;
+  // h of a plan's answer at the y of these `log_x`; a value at its bound does not move.
+  void Slopes(const PlanAnswer& answer, const Belief::AtHosts& at_hosts,
+              const Eigen::VectorXd& log_x, Eigen::VectorXd* slopes) const;
   // Enters a plan as it is at y. `answer` of it.
   void Linearise(ObservedPlan* plan, const PlanAnswer& answer, const Belief::AtHosts& at_hosts);
   void Enter(const ObservedPlan& plan, double sign);

@@ -290,7 +290,7 @@ constexpr bool OfPartsAlone(int column) {
   }
 }
 
-// The same as bits.
+// Those columns, as bits.
 constexpr unsigned long long kOfPartsAlone = [] {
   unsigned long long columns = 0;
   for (int column = 0; column < kPlanColumns; ++column) {

@@ -101,8 +101,8 @@ Duration<T> CurveTimeIn(const std::vector<Duration<T>>& curve, double batch,
   return at < curve.size() ? curve[at] : ComputedParts().CurveTime(batch, workload);
 }
 
-// Looks up what has been computed before, and computes the rest. Rate and
-// Curve are the scalars of the two tables.
+// Looks up what has been computed before, and computes the rest. Rate and Curve are the scalars of
+// the two tables.
 template <class Rate, class Curve = Rate>
 struct KnownParts : LineParts {
   const std::vector<Duration<Curve>>* curve = nullptr;  // by local batch

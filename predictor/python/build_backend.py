@@ -1,8 +1,7 @@
 """Builds the wheel of stepcast with CMake: a PEP 517 back end of the standard library alone.
 
 `pip install .` needs a C++20 compiler, CMake and the libraries of CONTRIBUTING.md; a missing CMake,
-Ninja or pybind11 is asked of pip. Settings (pip install
---config-settings NAME=VALUE .)
+Ninja or pybind11 is asked of pip. Settings (pip install --config-settings NAME=VALUE .)
 
     build-dir=DIR           keeps the build tree there, so that the next build is short
     cmake.define.NAME=VALUE a cache variable, like cmake.define.STEPCAST_BUILD_CALIBRATE=ON, which

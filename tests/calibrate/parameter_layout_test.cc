@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/workloads/catalog.h"
+#include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
 #include "tests/support/input_error.h"
 
