@@ -23,13 +23,14 @@ std::vector<CallText> TextOf(const CollectiveTerms& t) {
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(count)));
   };
   const bool levels = t.between && t.within;
-  if (levels && t.hybrid) {
-    return {{"collective/hybrid",
+  const auto two_rings = [&](const char* model) -> std::vector<CallText> {
+    return {{model,
              {"2 (N-1) alpha", {t.n, t.alpha}},
              {"2 (N-1)/N / (cards B_hop)", {t.n, t.cards, t.b_hop}},
              t.alpha},
             t.RingWithin()};
-  }
+  };
+  if (levels && t.hybrid) return two_rings("collective/hybrid");
   switch (t.facts.strategy) {
     case Strategy::kTree:
       if (levels) {
@@ -59,11 +60,8 @@ std::vector<CallText> TextOf(const CollectiveTerms& t) {
     }
     case Strategy::kHierarchical:
       if (!levels) break;
-      return {{t.used > 1 ? "collective/hierarchical_two_cards" : "collective/hierarchical",
-               {"2 (N-1) alpha", {t.n, t.alpha}},
-               {"2 (N-1)/N / (cards B_hop)", {t.n, t.cards, t.b_hop}},
-               t.alpha},
-              t.RingWithin()};
+      return two_rings(t.used > 1 ? "collective/hierarchical_two_cards"
+                                  : "collective/hierarchical");
     default:
       if (!levels) break;
       return {{"collective/flat_ring",
@@ -134,11 +132,10 @@ class Allreduces final : public Exchange {
   CallPaces Paces(const GrowthQuestion& q) const override {
     const NodeShape shape{q.plan.workers(), q.plan.nodes(), DevicesOnFullestNode(q.plan.placement),
                           q.cards};
-    const CallCost<double> call =
+    CallCost<double> call =
         PipelinedAllreduce(q.algorithm, shape, q.terms.node_hop, q.terms.device_hop);
-    if (!q.plan.compress.is_gathered()) return {call.Steady(), call.Chain()};
-    const CallCost<double> gathers = GatherCall(call, shape.workers);
-    return {gathers.Steady(), gathers.Chain()};
+    if (q.plan.compress.is_gathered()) call = GatherCall(call, shape.workers);
+    return {call.Steady(), call.Chain()};
   }
 
   void ExplainHops(Explainer* explainer) const override { explainer->DeviceHop(); }
@@ -199,11 +196,11 @@ class Allreduces final : public Exchange {
       traffic.per_worker = gradient * (std::min(2.0, spanned / 2.0) + (two_levels ? 1.0 : 0.0));
     } else if (plan.strategy == Strategy::kHierarchical) {
       const double nodes = plan.nodes();
-      const double fullest = DevicesOnFullestNode(plan.placement);
       for (const int g : plan.placement) traffic.transfers += 2.0 * g * (g - 1);
-      traffic.transfers += 2 * fullest * nodes * (nodes - 1);
+      traffic.transfers += 2 * fullest_devices * nodes * (nodes - 1);
       traffic.per_worker =
-          gradient * (2 * ((fullest - 1) / fullest + (nodes - 1) / (fullest * nodes)));
+          gradient *
+          (2 * ((fullest_devices - 1) / fullest_devices + (nodes - 1) / (fullest_devices * nodes)));
     } else {
       traffic.transfers = 2 * w * (w - 1);
       traffic.per_worker = gradient * (2 * (w - 1)) / w;
@@ -230,12 +227,12 @@ class Allreduces final : public Exchange {
     const Hop<double>& hop = between ? q.terms.node_hop : q.terms.device_hop;
     const Hop<double>& intra = q.terms.device_hop;
     const bool levels = g > 1;
-    if (levels && q.plan.shard == Shard::kHybrid) {
+    const auto two_rings = [&](double within) {
+      const CostGrowth<double> between = OverFullNodes(RingGrowth(hop), g, q.cards);
       return internal::BesideRingsWithin(
-          PipelinedRingGrowth(OverFullNodes(RingGrowth(hop), g, q.cards), hop.alpha, q.bytes,
-                              q.calls()),
-          g, q, kGathersAndReduce);
-    }
+          PipelinedRingGrowth(between, hop.alpha, q.bytes, q.calls()), g, q, within);
+    };
+    if (levels && q.plan.shard == Shard::kHybrid) return two_rings(kGathersAndReduce);
     switch (q.algorithm) {
       case Strategy::kTree:
         return (levels ? TreeOverNodesGrowth(g, hop, intra, q.cards) : DoubleTreeGrowth(hop))
@@ -247,11 +244,8 @@ class Allreduces final : public Exchange {
                                            g, q);
       }
       case Strategy::kHierarchical:
-        if (!levels) break;
-        return internal::BesideRingsWithin(
-            PipelinedRingGrowth(OverFullNodes(RingGrowth(hop), g, q.cards), hop.alpha, q.bytes,
-                                q.calls()),
-            g, q);
+        if (levels) return two_rings(1);
+        break;
       default:
         break;
     }
