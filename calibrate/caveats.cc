@@ -26,9 +26,7 @@ constexpr double kUselessMape = 0.5;
 // No cluster is so far from what is believed of its like, whatever its network.
 constexpr double kAnotherUnit = 100;
 constexpr double kAtBound = 1e-6;
-// Shares of a stated rate between which a fitted one does not contradict it: libraries reach as
-// little as 0.57 of a line (docs/explanation/step-model.md).
-constexpr double kLeastShare = 0.5;
+// Share of a stated rate up to which a fitted one does not contradict it.
 constexpr double kMostShare = 1.1;
 
 void AddUnits(double prior_log_ratio, std::vector<std::string>* caveats) {
@@ -90,7 +88,7 @@ void AddLinks(const CalibrationProblem& problem, const Calibration& calibration,
       return host.link.bandwidth && std::count(hosts.begin(), hosts.end(), host.name) > 0;
     });
     if (!own && !cluster.link.bandwidth) continue;
-    const bool slower = p.high < kLeastShare * p.prior_value;
+    const bool slower = p.high < kLeastShareOfLine * p.prior_value;
     if (!slower && p.low <= kMostShare * p.prior_value) continue;
     if (slower && below && !hosts.empty()) {
       surely_below = true;

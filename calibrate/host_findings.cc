@@ -13,13 +13,8 @@ namespace stepcast {
 namespace {
 
 constexpr double kContradicts = 1.25;  // a port whose hosts carry so much more is misstated
-
-constexpr double kNear = 1.5;  // links that differ by less are alike
-
-// Libraries reach as little as 0.57 of a line (docs/explanation/step-model.md).
-constexpr double kWellBelow = 2;
-
-constexpr double kAsMuch = 1.01;  // what a fit leaves where it was
+constexpr double kNear = 1.5;          // links that differ by less are alike
+constexpr double kAsMuch = 1.01;       // what a fit leaves where it was
 
 std::vector<const ParameterEstimate*> HostLinks(const Calibration& calibration) {
   std::vector<const ParameterEstimate*> links;
@@ -103,7 +98,7 @@ std::optional<LinksBelowStated> FindLinksBelowStated(const Calibration& calibrat
     if (p->decided_by == DecidedBy::kPrior) continue;
     const std::optional<DataRate<>> port = PortOf(cluster, p->scope);
     const DataRate<> rate = GigabitsPerSecond(p->value);
-    if (!port || rate * kWellBelow >= *port) return std::nullopt;
+    if (!port || rate >= *port * kLeastShareOfLine) return std::nullopt;
     if (known++ == 0) {
       below.slowest = rate;
       below.stated = *port;

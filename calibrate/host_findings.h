@@ -20,6 +20,10 @@
 
 namespace stepcast {
 
+// Libraries reach as little as 0.57 of a line (docs/explanation/step-model.md): a link of less than
+// this share of the stated rate is another one.
+inline constexpr double kLeastShareOfLine = 0.5;
+
 // The rate of a host's port as the cluster file states it: the host's own, else the cluster's. Of
 // the hosts of a scope "hosts a+b" the slowest.
 std::optional<DataRate<>> PortOf(const Cluster& cluster, const std::string& scope);
