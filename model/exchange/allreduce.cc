@@ -228,9 +228,9 @@ class Allreduces final : public Exchange {
     const Hop<double>& intra = q.terms.device_hop;
     const bool levels = g > 1;
     const auto two_rings = [&](double within) {
-      const CostGrowth<double> between = OverFullNodes(RingGrowth(hop), g, q.cards);
-      return internal::BesideRingsWithin(
-          PipelinedRingGrowth(between, hop.alpha, q.bytes, q.calls()), g, q, within);
+      const CostGrowth<double> rings = OverFullNodes(RingGrowth(hop), g, q.cards);
+      return internal::BesideRingsWithin(PipelinedRingGrowth(rings, hop.alpha, q.bytes, q.calls()),
+                                         g, q, within);
     };
     if (levels && q.plan.shard == Shard::kHybrid) return two_rings(kGathersAndReduce);
     switch (q.algorithm) {
