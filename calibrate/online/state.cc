@@ -63,7 +63,8 @@ void Free(const std::vector<internal::Drifting>& levels, const std::string& work
     const bool moves = e.log_sd != 0 && !others;  // and nobody stated it
     names.push_back(moves ? std::string_view(e.name) : std::string_view());
   }
-  calibration->log_covariance += internal::CovarianceOfChange(levels, names);
+  const Eigen::MatrixXd moved = internal::MovesOfChange(levels, names);
+  calibration->log_covariance += moved * moved.transpose();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto at = static_cast<Eigen::Index>(i);
     parameters[i].log_sd = std::sqrt(calibration->log_covariance(at, at));
@@ -111,12 +112,6 @@ Eigen::MatrixXd MovesOfChange(std::span<const Drifting> levels,
     }
   }
   return moves;
-}
-
-Eigen::MatrixXd CovarianceOfChange(std::span<const Drifting> levels,
-                                   const std::vector<std::string_view>& names) {
-  const Eigen::MatrixXd moves = MovesOfChange(levels, names);
-  return moves * moves.transpose();
 }
 
 void DriftSums::Add(Row row) {

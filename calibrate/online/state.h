@@ -89,8 +89,6 @@ int SignOf(Drifting level, std::string_view name);
 // common factor of each, and a column. An empty name is of one that no change moves.
 Eigen::MatrixXd MovesOfChange(std::span<const Drifting> levels,
                               const std::vector<std::string_view>& names);
-Eigen::MatrixXd CovarianceOfChange(std::span<const Drifting> levels,
-                                   const std::vector<std::string_view>& names);
 
 // How strongly ln(step) follows each level.
 using DriftSlopes = std::array<double, kDriftingCount>;
