@@ -134,7 +134,7 @@ template <class T>
 Duration<T> FullDemand(const AsyncTimes<T>& demand, Duration<> think) {
   constexpr double kNothing = 1e-18;
   const Duration<> least = think * kNothing + Seconds(std::numeric_limits<double>::min());
-  return Max(Max(demand[kInbound], demand[kUpdateStation]), Duration<T>(least));
+  return Max(Bottleneck(demand), Duration<T>(least));
 }
 
 // A cycle C, and how C - sum R moves with the time at the update and with that at both links.

@@ -105,14 +105,11 @@ Duration<T> AtStations(const AsyncTimes<T>& residence) {
   return residence[kInbound] + residence[kUpdateStation] + residence[kOutbound];
 }
 
-// A closed network in the plain sense: what is not spent at a station is think time.
+// The demand of the fullest station.
 template <class T>
-struct ClosedNetwork {
-  AsyncTimes<T> demand;
-  Duration<T> think;
-
-  Duration<T> Bottleneck() const { return Max(demand[kInbound], demand[kUpdateStation]); }
-};
+Duration<T> Bottleneck(const AsyncTimes<T>& demand) {
+  return Max(demand[kInbound], demand[kUpdateStation]);
+}
 
 template <class T>
 struct AsyncNetwork {
@@ -164,7 +161,6 @@ struct AsyncNetwork {
   Duration<T> LeastThink() const {
     return forward + backward * lines.lines.front().ready + push_rest + pull_rest;
   }
-  ClosedNetwork<T> WithoutQueues() const { return {demand, Think(demand)}; }
 };
 
 template <class T>
@@ -244,7 +240,7 @@ struct AsyncState {
 template <class T>
 Duration<T> AtLeastFull(const AsyncTimes<T>& demand, int workers, const Duration<T>& cycle) {
   if (!(Others(workers).load > 0.0)) return cycle;
-  return Max(cycle, Max(demand[kInbound], demand[kUpdateStation]) * static_cast<double>(workers));
+  return Max(cycle, Bottleneck(demand) * static_cast<double>(workers));
 }
 
 // Where queues and cycle agree, in values.

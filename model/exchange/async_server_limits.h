@@ -38,7 +38,7 @@ ServerQueues<T> AsyncServerQueues(const ServerPaths<T>& p,
       internal::MakeAsyncNetwork(alone, internal::MakeAsyncDemands(alone, bytes), AsyncWork<T>());
   Duration<T> demand;
   for (const Duration<T>& station : network.demand) demand += station;
-  return {network.LeastThink(), demand, network.WithoutQueues().Bottleneck()};
+  return {network.LeastThink(), demand, internal::Bottleneck(network.demand)};
 }
 
 template <class T>

@@ -120,6 +120,18 @@ TEST(ServerAsync, TwoWorkersByHand) {
 
 // ---- Against mean value analysis as it is written down, one worker after the other.
 
+// What is not spent at a station is think time.
+template <class T>
+struct ClosedNetwork {
+  internal::AsyncTimes<T> demand;
+  Duration<T> think;
+};
+
+template <class T>
+ClosedNetwork<T> WithoutQueues(const internal::AsyncNetwork<T>& network) {
+  return {network.demand, network.Think(network.demand)};
+}
+
 template <class T>
 struct Recursion {
   std::array<T, 3> queue = {T(0.0), T(0.0), T(0.0)};
@@ -127,7 +139,7 @@ struct Recursion {
   Duration<T> cycle;
 
   // From k - 1 customers to k: R_i = D_i (1 + Q_i(k-1)), Q_i = k R_i / (Z + sum R).
-  void OneMore(const internal::ClosedNetwork<T>& network, int k) {
+  void OneMore(const ClosedNetwork<T>& network, int k) {
     cycle = network.think;
     for (std::size_t i = 0; i < 3; ++i) {
       residence[i] = network.demand[i] * (1.0 + queue[i]);
@@ -140,18 +152,18 @@ struct Recursion {
 };
 
 template <class T>
-Recursion<T> ByRecursion(const internal::ClosedNetwork<T>& network, int workers) {
+Recursion<T> ByRecursion(const ClosedNetwork<T>& network, int workers) {
   Recursion<T> recursion;
   for (int k = 1; k <= workers; ++k) recursion.OneMore(network, k);
   return recursion;
 }
 
 // The network of workers that push after their backward pass.
-internal::ClosedNetwork<double> ClosedNetworkOf(const ServerPaths<double>& paths, double compute) {
+ClosedNetwork<double> ClosedNetworkOf(const ServerPaths<double>& paths, double compute) {
   AsyncWork<double> work;
   work.forward = Seconds(compute);
-  return internal::MakeAsyncNetwork(paths, internal::MakeAsyncDemands(paths, kMessage), work)
-      .WithoutQueues();
+  return WithoutQueues(
+      internal::MakeAsyncNetwork(paths, internal::MakeAsyncDemands(paths, kMessage), work));
 }
 
 RC_GTEST_PROP(ServerAsyncProperty, IsTheProductFormSolution, ()) {
@@ -203,7 +215,7 @@ internal::AsyncNetwork<double> AnyNetwork(int workers, bool overlaps) {
 // recursion, beyond the chord.
 std::array<double, 3> ResidenceAt(const internal::AsyncNetwork<double>& network, Duration<> think,
                                   Duration<> cycle, int workers) {
-  const internal::ClosedNetwork<double> closed{network.demand, think};
+  const ClosedNetwork<double> closed{network.demand, think};
   const Recursion<double> exact = ByRecursion(closed, std::min(workers - 1, kExactCustomers));
   const double h = std::max(1, workers - kExactCustomers);
   const double rate = workers * (1 - 1 / h) / cycle.si();
@@ -219,7 +231,7 @@ RC_GTEST_PROP(ServerAsyncProperty, TheProductFormIsTheRecursion, ()) {
   const int workers = *Whole(1, kExactCustomers + 1);
   const internal::AsyncNetwork<double> network = AnyNetwork(workers, false);
   const internal::AsyncState<double> state = internal::Analyse(network, workers);
-  const Recursion<double> exact = ByRecursion(network.WithoutQueues(), workers);
+  const Recursion<double> exact = ByRecursion(WithoutQueues(network), workers);
   RC_ASSERT(Near(state.cycle.si(), exact.cycle.si(), 1e-12));
   for (std::size_t i = 0; i < 3; ++i) {
     RC_ASSERT(Near(state.residence[i].si(), exact.residence[i].si(), 1e-11));
@@ -232,7 +244,7 @@ RC_GTEST_PROP(ServerAsyncProperty, OverlapAndQueuesAgreeAnywhere, ()) {
   const internal::AsyncNetwork<double> network = AnyNetwork(workers, true);
   const internal::AsyncState<double> state = internal::Analyse(network, workers);
   const Duration<> cycle = state.cycle;
-  const double full = network.WithoutQueues().Bottleneck() * static_cast<double>(workers) / cycle;
+  const double full = internal::Bottleneck(network.demand) * static_cast<double>(workers) / cycle;
   RC_ASSERT(full <= 1 + 1e-12);
   if (full > 1 - 1e-4) return;  // 1 - X D has lost its digits
   RC_ASSERT(Near(network.Cycle(state.residence).si(), cycle.si(), 1e-12));
@@ -258,7 +270,7 @@ RC_GTEST_PROP(ServerAsyncProperty, DerivativesAreThoseOfTheRecursion, ()) {
   network.pull_rest = values.pull_rest;
   network.lines = values.lines;
   const internal::AsyncState<Jet> state = internal::Analyse(network, workers);
-  const Recursion<Jet> exact = ByRecursion(network.WithoutQueues(), workers);
+  const Recursion<Jet> exact = ByRecursion(WithoutQueues(network), workers);
   RC_ASSERT(Near(state.cycle.si().a, internal::Analyse(values, workers).cycle.si(), 1e-13));
   for (Eigen::Index i = 0; i < 3; ++i) {
     const double tolerance = 1e-9 * (1 + std::abs(exact.cycle.si().v[i]));
@@ -359,7 +371,7 @@ TEST(AsyncServer, TheChordJoinsTheExactRecursionAndStaysNearIt) {
     for (double compute = 0.004; compute < 1600; compute *= 1.25) {
       ServerPaths<double> paths = Paths(1, 1);
       paths.update = Seconds(0.080 * share) / kMessage;
-      const internal::ClosedNetwork<double> network = ClosedNetworkOf(paths, compute);
+      const ClosedNetwork<double> network = ClosedNetworkOf(paths, compute);
       Recursion<double> exact;
       double cycle = 0;
       double rate = 0;
