@@ -46,16 +46,12 @@ SyncCost<T> BinomialBroadcast(int workers, const Hop<T>& hop) {
   return {hop.alpha * rounds, rounds / hop.bandwidth};
 }
 
-// The same tree, upwards.
-template <class T>
-SyncCost<T> BinomialReduce(int workers, const Hop<T>& hop) {
-  return BinomialBroadcast(workers, hop);
-}
-
-// Reduce to one and broadcast from there: twice the passes of every round.
+// Reduce to one, by the same tree upwards, and broadcast from there: twice the passes of every
+// round.
 template <class T>
 SyncCost<T> BinomialAllreduce(int workers, const Hop<T>& hop) {
-  return BinomialReduce(workers, hop) + BinomialBroadcast(workers, hop);
+  const SyncCost<T> once = BinomialBroadcast(workers, hop);
+  return once + once;
 }
 
 // Children of worker 2^generation - 1, which got the message in that generation.

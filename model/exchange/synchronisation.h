@@ -111,16 +111,13 @@ Hop<T> DeviceHop(const StepFacts& facts, const ClusterParameters<T>& cluster) {
   return {HopLatency(cluster.device_latency(), facts.device_rtt), cluster.host_bandwidth()};
 }
 
-// Share of the backward pass that is left when a step's first bucket leaves.
-inline double HiddenSilence(const StepFacts& facts) {
-  return facts.overlap == Overlap::kBuckets ? 1 - facts.buckets->front().ready : 0;
-}
-
 // Silence of the links before a step's first bucket leaves.
 template <class T>
 Duration<T> IdleTime(const StepFacts& facts, const Duration<T>& micro,
                      const Duration<T>& backward) {
-  return micro * MicroStepsBetween(facts) - backward * HiddenSilence(facts);
+  const bool by_buckets = facts.overlap == Overlap::kBuckets;
+  const double left = by_buckets ? 1 - facts.buckets->front().ready : 0;  // of the backward pass
+  return micro * MicroStepsBetween(facts) - backward * left;
 }
 
 // The round trip of flows that start slowly, as those of TCP do: as stated, and what the hosts of
