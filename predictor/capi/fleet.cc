@@ -17,12 +17,12 @@ std::shared_ptr<stepcast::OnlineCalibration> JobOf(const stepcast_fleet* fleet, 
   }
 }
 
-// Takes a job away by `take(job)`.
+// Takes a job away by `take()`, after all else that can fail.
 template <class Take>
 void Without(stepcast_fleet* fleet, const char* job, const Take& take) {
   JobOf(fleet, job);
   std::vector<std::string> names = fleet->fleet.jobs();
-  names.erase(std::find(names.begin(), names.end(), job));
+  std::erase(names, job);
   JobNames left(std::move(names));
   take();
   fleet->jobs.swap(left);
