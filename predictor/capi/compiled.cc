@@ -214,9 +214,7 @@ stepcast_status stepcast_compiled_get_query(const stepcast_compiled* compiled,
 stepcast_status stepcast_query_set_placement(stepcast_query* query, const int32_t* devices,
                                              size_t nodes, char** error) {
   return Guarded({{query, "query"}, {devices, "devices"}}, error, [&] {
-    if (!IsSizePossible(query)) {
-      throw Refusal{STEPCAST_BAD_ARGUMENT, "struct_size of query cannot be"};
-    }
+    RequireSize(query, "query");
     RequireNodes(nodes, "placement");
     const stepcast::InputPlace place{"", 0, "placement"};
     if (nodes == 0) {

@@ -139,6 +139,13 @@ stepcast_status Made(T** out, std::initializer_list<Required> required, char** e
   return Guarded(required, error, [&] { *out = body(); });
 }
 
+// Throws Refusal for a struct whose size cannot be.
+template <class T>
+void RequireSize(const T* given, const char* name) {
+  if (IsSizePossible(given)) return;
+  throw Refusal{STEPCAST_BAD_ARGUMENT, std::string("struct_size of ") + name + " cannot be"};
+}
+
 // A length that cannot be one of nodes is found before they are read.
 void RequireNodes(std::size_t nodes, const char* key);
 

@@ -28,9 +28,7 @@ stepcast_status stepcast_online_observe(stepcast_online* online, const stepcast_
                                         double step_time_s, stepcast_observation* observation,
                                         char** error) {
   return Guarded({{online, "online"}, {plan, "plan"}}, error, [&] {
-    if (observation != nullptr && !IsSizePossible(observation)) {
-      throw Refusal{STEPCAST_BAD_ARGUMENT, "struct_size of observation cannot be"};
-    }
+    if (observation != nullptr) RequireSize(observation, "observation");
     Observation said = online->calibration->Observe(plan->plan, stepcast::Seconds(step_time_s));
     online->cause.swap(said.cause);
     if (observation == nullptr) return;

@@ -400,9 +400,7 @@ stepcast_status stepcast_predictor_weigh_slow_nodes(const stepcast_predictor* pr
                                                     const stepcast_plan* plan,
                                                     stepcast_slow_nodes* weighed, char** error) {
   return Guarded({{predictor, "predictor"}, {plan, "plan"}, {weighed, "weighed"}}, error, [&] {
-    if (!IsSizePossible(weighed)) {
-      throw Refusal{STEPCAST_BAD_ARGUMENT, "struct_size of weighed cannot be"};
-    }
+    RequireSize(weighed, "weighed");
     const auto unequal = stepcast::WeighSlowNodes(predictor->predictor, plan->plan);
     if (!unequal) throw Refusal{STEPCAST_NO_ANSWER, "no synchronous step waits for slow nodes"};
     const auto time = [](const std::optional<stepcast::SharedOut>& shared) {
