@@ -83,8 +83,8 @@ void StartHostsAtTheirFastestRun(const ParameterLayout& layout,
       for (const MeasuredRow& row : plan->rows) {
         const std::optional<double> link = ImpliedLink(*plan, row, *values, prior);
         if (!link) continue;
-        const auto [it, first] = fastest.try_emplace(offset, *link);
-        if (!first) it->second = std::max(it->second, *link);
+        double& known = fastest.try_emplace(offset, *link).first->second;
+        known = std::max(known, *link);
       }
     }
   }
@@ -102,9 +102,7 @@ std::vector<const PlanRows*> OfWorkload(const std::vector<const PlanRows*>& plan
 // Half the squared robust residuals of the plans, without priors.
 double CostOf(const std::vector<const PlanRows*>& plans, const std::vector<double>& values) {
   double cost = 0;
-  for (const PlanRows* plan : plans) {
-    cost += 0.5 * CostAt(*plan, values);
-  }
+  for (const PlanRows* plan : plans) cost += 0.5 * CostAt(*plan, values);
   return cost;
 }
 
