@@ -18,72 +18,65 @@
 namespace stepcast::python {
 namespace {
 
-constexpr const char* kPredictDoc =
-    "Step times of many queries, or of one.\n\n"
-    "All arguments broadcast against each other as NumPy does; with plain numbers the answer is a\n"
-    "float. What is not given is the compiled plan's own, but devices_per_node follows workers "
-    "and\n"
-    "nodes as evenly as can be where one of them is given, and workers follow nodes and\n"
-    "devices_per_node. A link value that is nan stands for not stated. int32 and float64 arrays "
-    "in\n"
-    "C order are read in place. Threads run meanwhile: a call on arrays lets go of the GIL.\n\n"
-    "Parameters\n"
-    "    workers, nodes, devices_per_node : int : devices in all, nodes in use, devices in use on\n"
-    "        the fullest node\n"
-    "    servers : int : parameter servers\n"
-    "    local_batch : int : samples of one micro-step on one device\n"
-    "    accumulation_steps : int : micro-steps between synchronisations\n"
-    "    bandwidth_bytes_per_s, rtt_s, loss_rate : float : of the links between nodes\n"
-    "    slow_nodes : int : the last so many nodes compute at the plan's slow_speed; where it has "
-    "a\n"
-    "        slow_local_batch their devices take that, local_batch is the others', and one node "
-    "at\n"
-    "        least is not slow\n"
-    "    placement : str or list of int : devices on each node, of one layout, in place of the\n"
-    "        first three\n"
-    "    intervals : bool : also the 90 % prediction interval; twice the cost of one query, and "
-    "some\n"
-    "        twenty times that of each in an array\n"
-    "    invalid : str : \"raise\" InputError for a query that makes no sense, or answer \"nan\"\n"
-    "    out : float64 array of the answers' shape, with intervals a tuple of three\n"
-    "    threads : int : among which some thousands of queries and more are shared out\n\n"
-    "Returns\n"
-    "    step times [s]; with intervals StepTimes(step_time_s, low_s, high_s)";
+constexpr const char* kPredictDoc = R"(Step times of many queries, or of one.
 
-constexpr const char* kChooseDoc =
-    "The best batch for every allocation that a job could get.\n\n"
-    "The best has the highest goodput = throughput x statistical efficiency. Without a noise "
-    "scale it\n"
-    "is what `stepcast recommend` says: the smallest global batch within 5 % of the highest "
-    "throughput,\n"
-    "unless the compiled plan's own batch is better.\n\n"
-    "Parameters (the first four and slow_nodes broadcast)\n"
-    "    workers, nodes, devices_per_node, servers, slow_nodes : int : as in predict\n"
-    "    placement : str or list of int : as in predict\n"
-    "    least_global_batch, most_global_batch : int : limits, in samples\n"
-    "    least_local_batch, most_local_batch : int : limits of a micro-step; 0: what memory "
-    "holds;\n"
-    "        where nothing tells, and of the program's candidates, at most four times a calibrated "
-    "batch\n"
-    "    accumulate : bool : whether micro-steps may be more than one\n"
-    "    candidates : int : global batches that are tried, evenly spaced by their logarithm; 0: "
-    "those\n"
-    "        that the program tries\n"
-    "    noise_scale, initial_batch : float : gradient noise scale, and the batch that counts as\n"
-    "        fully worth [samples]; both or none\n"
-    "    invalid : str : \"raise\" InputError for an allocation that makes no sense, or answer it "
-    "like\n"
-    "        one that no batch fits: \"nan\"\n\n"
-    "Returns BatchChoices(local_batch, accumulation_steps, step_time_s, throughput_samples_per_s,\n"
-    "statistical_efficiency, goodput): numbers, or arrays. Where no batch fits, local_batch and\n"
-    "goodput are 0.";
+All arguments broadcast against each other as NumPy does; with plain numbers the answer is a
+float. What is not given is the compiled plan's own, but devices_per_node follows workers and
+nodes as evenly as can be where one of them is given, and workers follow nodes and
+devices_per_node. A link value that is nan stands for not stated. int32 and float64 arrays in
+C order are read in place. Threads run meanwhile: a call on arrays lets go of the GIL.
+
+Parameters
+    workers, nodes, devices_per_node : int : devices in all, nodes in use, devices in use on
+        the fullest node
+    servers : int : parameter servers
+    local_batch : int : samples of one micro-step on one device
+    accumulation_steps : int : micro-steps between synchronisations
+    bandwidth_bytes_per_s, rtt_s, loss_rate : float : of the links between nodes
+    slow_nodes : int : the last so many nodes compute at the plan's slow_speed; where it has a
+        slow_local_batch their devices take that, local_batch is the others', and one node at
+        least is not slow
+    placement : str or list of int : devices on each node, of one layout, in place of the
+        first three
+    intervals : bool : also the 90 % prediction interval; twice the cost of one query, and some
+        twenty times that of each in an array
+    invalid : str : "raise" InputError for a query that makes no sense, or answer "nan"
+    out : float64 array of the answers' shape, with intervals a tuple of three
+    threads : int : among which some thousands of queries and more are shared out
+
+Returns
+    step times [s]; with intervals StepTimes(step_time_s, low_s, high_s))";
+
+constexpr const char* kChooseDoc = R"(The best batch for every allocation that a job could get.
+
+The best has the highest goodput = throughput x statistical efficiency. Without a noise scale it
+is what `stepcast recommend` says: the smallest global batch within 5 % of the highest throughput,
+unless the compiled plan's own batch is better.
+
+Parameters (the first four and slow_nodes broadcast)
+    workers, nodes, devices_per_node, servers, slow_nodes : int : as in predict
+    placement : str or list of int : as in predict
+    least_global_batch, most_global_batch : int : limits, in samples
+    least_local_batch, most_local_batch : int : limits of a micro-step; 0: what memory holds;
+        where nothing tells, and of the program's candidates, at most four times a calibrated batch
+    accumulate : bool : whether micro-steps may be more than one
+    candidates : int : global batches that are tried, evenly spaced by their logarithm; 0: those
+        that the program tries
+    noise_scale, initial_batch : float : gradient noise scale, and the batch that counts as
+        fully worth [samples]; both or none
+    invalid : str : "raise" InputError for an allocation that makes no sense, or answer it like
+        one that no batch fits: "nan"
+
+Returns BatchChoices(local_batch, accumulation_steps, step_time_s, throughput_samples_per_s,
+statistical_efficiency, goodput): numbers, or arrays. Where no batch fits, local_batch and
+goodput are 0.)";
 
 constexpr const char* kMostLocalDoc =
-    "The largest local batch that the device's memory holds: 0 where not even one sample fits,\n"
-    "100,000,000 where nothing tells.\n\n"
-    "Times are answered of plans that do not fit, too; this tells which. Parameters broadcast, and "
-    "are\n"
-    "as in predict. Returns a number, or an array.";
+    R"(The largest local batch that the device's memory holds: 0 where not even one sample fits,
+100,000,000 where nothing tells.
+
+Times are answered of plans that do not fit, too; this tells which. Parameters broadcast, and are
+as in predict. Returns a number, or an array.)";
 
 struct NamedArgument {
   const char* name;
