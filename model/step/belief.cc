@@ -434,10 +434,7 @@ Eigen::MatrixXd Belief::CovarianceWith(const Calibration& calibration) const {
 
 void Belief::TakeCovariance(const Calibration& calibration) {
   const auto size = static_cast<Eigen::Index>(log_values_.size());
-  const Eigen::Index before = log_covariance_.rows();
-  log_covariance_.conservativeResize(size, size);
-  log_covariance_.rightCols(size - before).setZero();
-  log_covariance_.bottomRows(size - before).setZero();
+  log_covariance_.conservativeResizeLike(Eigen::MatrixXd::Zero(size, size));
   for (const Source& column : sources_) {  // outside, because columns lie together
     for (const Source& row : sources_) {
       double covariance = 0;
