@@ -674,18 +674,8 @@ Subset DriftCheck::MakeSubset(std::vector<int> plans) const {
     subset.column[v] = static_cast<int>(used.size());
     used.push_back(variable);
   }
-  const auto size = static_cast<Eigen::Index>(used.size());
-  Eigen::MatrixXd covariance(size, size);
-  for (Eigen::Index i = 0; i < size; ++i) {
-    for (Eigen::Index j = 0; j < size; ++j) {
-      covariance(i, j) =
-          covariance_(used[static_cast<std::size_t>(i)], used[static_cast<std::size_t>(j)]);
-    }
-  }
-  if (size == 0) {
-    subset.root = Eigen::MatrixXd::Zero(0, 0);
-    return subset;
-  }
+  if (used.empty()) return subset;
+  const Eigen::MatrixXd covariance = covariance_(used, used);
   // With pivots, because what was stated by hand, or is as certain as something else, has no rank.
   const Eigen::LDLT<Eigen::MatrixXd> factor(covariance);
   const Eigen::VectorXd pivots = factor.vectorD().cwiseMax(0.0).cwiseSqrt();
