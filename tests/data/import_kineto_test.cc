@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <ctime>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <sstream>
 #include <string>
@@ -722,6 +723,382 @@ TEST(ImportKineto, UpdatesBeyondAnyNetwork) {
       "Optimizer.step#SGD.step: that is out of range 90\ntorch::autograd::AccumulateGrad 1\n");
 }
 
+// How an optimizer ran: one kernel, one operator for all parameters, or some for each.
+TEST(ImportKineto, HowUpdatesRan) {
+  const std::string one = " " + Inputs("[[3, 4], [3, 4]]", R"(["float", "float"])");
+  const std::string all = " " + Inputs("[[[3, 4]], [[3, 4]]]", R"(["TensorList", "TensorList"])");
+  const struct {
+    const char* optimizer;
+    std::string operators;
+    const char* is;
+    const char* how;
+  } cases[] = {
+      {"Adam", "aten::addcdiv_" + one, "fp32 update update optimizer=adam", ""},
+      {"Adam", "aten::_foreach_addcdiv_" + all, "bf16 update update optimizer=adam", "foreach"},
+      {"Adam", "aten::_fused_adam_" + all, "bf16 update update optimizer=adam", "fused"},
+      {"AdamW", "aten::_fused_adamw_" + all, "bf16 update update optimizer=adam", "fused"},
+      {"SGD", "aten::add_" + one, "fp32 update update optimizer=sgd", ""},
+      {"SGD", "aten::mul_" + one, "fp32 update update optimizer=momentum", ""},
+      {"SGD", "aten::_foreach_mul_" + all, "bf16 update update optimizer=momentum", "foreach"}};
+  for (const auto& c : cases) {
+    const KinetoImport import = ImportUpdate(c.optimizer, c.operators);
+    EXPECT_EQ(Update(import), std::string("b1 ") + c.is + " parameters=12: 90") << c.operators;
+    EXPECT_EQ(import.profile.samples.back().algorithm, c.how) << c.operators;
+  }
+  EXPECT_EQ(ImportUpdate("FusedAdam", "").profile.samples.back().algorithm, "fused");
+  // A fused operator that does not say its momentum is either.
+  EXPECT_EQ(Update(ImportUpdate("SGD", "aten::_fused_sgd_" + all)),
+            "Optimizer.step#SGD.step 90\ntorch::autograd::AccumulateGrad 1\n");
+}
+
+// Parameters of a type that no profile knows have no update.
+TEST(ImportKineto, UpdatesInAnotherType) {
+  Trace trace;
+  trace.Event("cpu_op", "aten::relu", 10, 20, kMain,
+              With(Sequence(1), Inputs("[[4, 6]]", R"(["float"])")));
+  trace.Event("cpu_op", "ReluBackward0", 100, 50, kMain, Sequence(1, true));
+  trace.Event("cpu_op", "torch::autograd::AccumulateGrad", 160, 1, kMain,
+              Inputs("[[30, 10]]", R"(["double"])"));
+  trace.Event("user_annotation", "Optimizer.step#FusedAdam.step", 200, 90, kMain);
+  EXPECT_EQ(Unattributed(Import(trace)),
+            "Optimizer.step#FusedAdam.step: in double 90\ntorch::autograd::AccumulateGrad 1\n");
+}
+
+// ---- Calls, one kind of event at a time, on a CPU.
+
+// A rectifier's forward pass of 20 us and its node of 60 us from 100 on, and what else there is.
+Trace ReluAnd(const std::function<void(Trace*)>& more) {
+  Trace trace;
+  trace.Event("cpu_op", "aten::relu", 10, 20, kMain,
+              With(Sequence(1), Inputs("[[4, 6]]", R"(["float"])")));
+  trace.Event("cpu_op", "ReluBackward0", 100, 60, kMain, Sequence(1, true));
+  more(&trace);
+  return trace;
+}
+const std::string kReluForward = "b4 fp32 forward activation function=relu columns=6: ";
+const std::string kReluBackward = "b4 fp32 backward activation function=relu columns=6: ";
+
+// A collective that a node waits for is no work of the layer's; another operator is.
+TEST(ImportKineto, CollectivesWithinANode) {
+  const std::pair<const char*, bool> cases[] = {
+      {"nccl:all_reduce", true},     {"gloo:all_reduce", true},   {"c10d::allreduce_", true},
+      {"_c10d_functional::a", true}, {"mine::all_reduce", false}, {"aten::sort", false}};
+  for (const auto& [name, collective] : cases) {
+    const KinetoImport import = Import(ReluAnd([&, name = name](Trace* trace) {
+      trace->Event("cpu_op", name, 110, 25, kMain);
+      trace->Event("cpu_op", "nccl:within", 112, 20, kMain);
+      trace->Event("cpu_op", "aten::copy_", 113, 5, kMain);
+    }));
+    // What stands within a collective is part of it, whatever it is.
+    EXPECT_EQ(Lines(import), (std::vector<std::string>{kReluForward + "20",
+                                                       kReluBackward + (collective ? "35" : "40")}))
+        << name;
+    EXPECT_EQ(Unattributed(import),
+              collective ? std::string(name) + " 25\n" : std::string("nccl:within 20\n"));
+  }
+}
+
+// Operators of which no layer is known keep the layers within, which are how they are computed.
+TEST(ImportKineto, OperatorsThatAreOneThing) {
+  for (const char* name :
+       {"aten::dropout", "aten::dropout_", "aten::feature_dropout", "aten::native_dropout",
+        "aten::alpha_dropout", "aten::to", "aten::_to_copy", "aten::group_norm",
+        "aten::instance_norm", "aten::rms_norm", "aten::rnn_tanh", "aten::rnn_relu",
+        "aten::mse_loss", "aten::l1_loss", "aten::smooth_l1_loss", "Optimizer.zero_grad#SGD"}) {
+    const KinetoImport import = Import(ReluAnd([&](Trace* trace) {
+      trace->Event("cpu_op", name, 40, 30, kMain, Sequence(2));
+      trace->Event("cpu_op", "aten::tanh", 45, 10, kMain,
+                   With(Sequence(2), Inputs("[[4, 6]]", R"(["float"])")));
+    }));
+    EXPECT_EQ(Lines(import), (std::vector<std::string>{kReluForward + "20", kReluBackward + "60"}))
+        << name;
+    EXPECT_EQ(Unattributed(import), std::string(name) + " 30\n");
+  }
+}
+
+// Marks are spans around what is done, also where they are recorded as operators.
+TEST(ImportKineto, MarksTakeNoTime) {
+  const KinetoImport import = Import(ReluAnd([](Trace* trace) {
+    trace->Event("cpu_op", "ProfilerStep#4", 0, 500, kMain);
+    trace->Event("cpu_op", "enumerate(DataLoader)#_SingleProcess.__next__", 200, 50, kMain);
+    trace->Event("cpu_op", "aten::stack", 210, 7, kMain);
+  }));
+  EXPECT_EQ(Lines(import), (std::vector<std::string>{kReluForward + "20", kReluBackward + "60"}));
+  EXPECT_EQ(Unattributed(import), "aten::stack 7\n");
+  EXPECT_EQ(import.summary.steps, 1);
+  EXPECT_DOUBLE_EQ(import.summary.step_time_s, 500e-6);
+  EXPECT_EQ(import.profile.settings.at("time"), "of operators");
+}
+
+// What begins where another ends stands beside it, and of two that begin together the longer one is
+// around the other, whichever is written first.
+TEST(ImportKineto, WhatIsWithinWhat) {
+  const KinetoImport import = Import(ReluAnd([](Trace* trace) {
+    trace->Event("cpu_op", "aten::sort", 30, 5, kMain);
+    trace->Event("cpu_op", "aten::copy_", 50, 8, kMain);
+    trace->Event("cpu_op", "aten::sort", 50, 10, kMain);
+  }));
+  EXPECT_EQ(Unattributed(import), "aten::sort 15\n");
+}
+
+// The node of a sum hands its gradient on: that is no work of the layer's.
+TEST(ImportKineto, NodesOfSums) {
+  const KinetoImport import = Import(ReluAnd([](Trace* trace) {
+    trace->Event("cpu_op", "aten::add", 40, 12, kMain,
+                 With(Sequence(2), Inputs("[[4, 6], [4, 6], []]", R"(["float", "float"])")));
+    trace->Event("cpu_op", "AddBackward0", 90, 4, kMain, Sequence(2, true));
+  }));
+  EXPECT_EQ(Lines(import),
+            (std::vector<std::string>{kReluForward + "20",
+                                      "b4 fp32 forward elementwise kind=add channels=6: 12",
+                                      kReluBackward + "60"}));
+  EXPECT_EQ(Unattributed(import), "AddBackward0 4\n");
+}
+
+// Several operators of one number: the last of them before the node has made it.
+TEST(ImportKineto, TheLastOfANumberMadeTheNode) {
+  const auto relu = [](Trace* trace, const char* dims, double start, double time) {
+    trace->Event("cpu_op", "aten::relu", start, time, kMain,
+                 With(Sequence(1), Inputs(dims, R"(["float"])")));
+  };
+  EXPECT_EQ(Lines(Import(ReluAnd([&](Trace* trace) {
+              relu(trace, "[[7, 3]]", 40, 25);
+              relu(trace, "[[9, 5]]", 200, 30);
+            }))),
+            (std::vector<std::string>{kReluForward + "20",
+                                      "b7 fp32 forward activation function=relu columns=3: 25",
+                                      "b7 fp32 backward activation function=relu columns=3: 60",
+                                      "b9 fp32 forward activation function=relu columns=5: 30"}));
+}
+
+// Sequence numbers count within a thread, and nodes call the forward thread by another name: it is
+// the one whose operators are those of the nodes.
+TEST(ImportKineto, ForwardPassesOfTwoThreads) {
+  constexpr int kOther = 12;
+  Trace trace;
+  const auto forward = [&](const char* name, int number, int thread, double start, double time) {
+    trace.Event(
+        "cpu_op", name, start, time, thread,
+        With(Sequence(number), Inputs(thread == kMain ? "[[4, 6]]" : "[[7, 3]]", R"(["float"])")));
+  };
+  const auto backward = [&](const char* name, int number, int of, double start, double time) {
+    trace.Event("cpu_op", name, start, time, kEngine,
+                R"("Sequence number": )" + std::to_string(number) + R"(, "Fwd thread id": )" +
+                    std::to_string(of));
+  };
+  forward("aten::relu", 1, kMain, 10, 20);
+  forward("aten::relu", 1, kOther, 12, 25);
+  forward("aten::sigmoid", 2, kMain, 40, 21);
+  forward("aten::tanh", 2, kOther, 42, 22);
+  backward("SigmoidBackward0", 2, 1, 100, 10);
+  backward("ReluBackward0", 1, 1, 120, 20);
+  backward("TanhBackward0", 2, 2, 150, 30);
+  backward("ReluBackward0", 1, 2, 190, 40);
+  EXPECT_EQ(Lines(Import(trace)),
+            (std::vector<std::string>{
+                kReluForward + "20", "b7 fp32 forward activation function=relu columns=3: 25",
+                "b4 fp32 forward activation function=sigmoid columns=6: 21",
+                "b7 fp32 forward activation function=tanh columns=3: 22",
+                "b4 fp32 backward activation function=sigmoid columns=6: 10", kReluBackward + "20",
+                "b7 fp32 backward activation function=tanh columns=3: 30",
+                "b7 fp32 backward activation function=relu columns=3: 40"}));
+}
+
+// What computes within a layer tells its type: conversions come before it.
+TEST(ImportKineto, TheFirstThatComputesTellsTheType) {
+  const std::string window = R"(["", "[2, 2]", "[2, 2]", "[0, 0]", "[1, 1]", "False"])";
+  const std::string geometry = R"(["", "", "", "[1, 1]", "[0, 0]", "[1, 1]", "False", "", "1"])";
+  const struct {
+    const char* outer;
+    const char* outer_dims;
+    const char* inner;
+    const char* inner_dims;
+    const char* precision;
+    std::string values;
+  } cases[] = {
+      {"linear", "[[4, 6], [5, 6]]", "addmm", "[[5], [4, 6], [6, 5]]", "fp16", ""},
+      {"linear", "[[4, 6], [5, 6]]", "copy_", "[[5], [4, 6], [6, 5]]", "bf16", ""},
+      {"matmul", "[[4, 6], [6, 5]]", "mm", "[[4, 6], [6, 5]]", "fp16", ""},
+      {"matmul", "[[4, 2, 6], [4, 6, 3]]", "bmm", "[[4, 2, 6], [4, 6, 3]]", "fp16", ""},
+      {"matmul", "[[4, 2, 6], [4, 6, 3]]", "baddbmm", "[[4, 2, 3]]", "fp16", ""},
+      {"matmul", "[[4, 6], [6, 5]]", "linear", "[[4, 6], [5, 6]]", "fp16", ""},
+      {"layer_norm", "[[4, 6], [], [6], [6]]", "native_layer_norm", "[[4, 6]]", "fp16", ""},
+      {"softmax", "[[4, 6]]", "_softmax", "[[4, 6]]", "fp16", ""},
+      {"log_softmax", "[[4, 6]]", "_log_softmax", "[[4, 6]]", "fp16", ""},
+      {"batch_norm", "[[4, 6, 2, 2]]", "cudnn_batch_norm", "[[4, 6, 2, 2]]", "fp16", ""},
+      {"adaptive_avg_pool2d", "[[4, 6, 8, 8]]", "mean", "[[4, 6, 8, 8]]", "fp16", ""},
+      {"max_pool2d", "[[4, 6, 8, 8]]", "max_pool2d_with_indices", "[[4, 6, 8, 8]]", "fp16", window},
+      {"conv2d", "[[4, 6, 8, 8], [6, 6, 1, 1]]", "convolution", "[[4, 6, 8, 8], [6, 6, 1, 1]]",
+       "fp16", geometry},
+  };
+  for (const auto& c : cases) {
+    const std::vector<std::string> lines = Lines(Import(ReluAnd([&](Trace* trace) {
+      trace->Event("cpu_op", std::string("aten::") + c.outer, 40, 50, kMain,
+                   With(Sequence(2), Inputs(c.outer_dims, R"(["float"])", c.values)));
+      trace->Event("cpu_op", "aten::to", 41, 4, kMain, Inputs("[[4, 6]]", R"(["float"])"));
+      trace->Event("cpu_op", std::string("aten::") + c.inner, 46, 10, kMain,
+                   Inputs(c.inner_dims, R"(["c10::Half"])", c.values));
+      trace->Event("cpu_op", "aten::mm", 57, 10, kMain,
+                   Inputs("[[4, 6], [6, 5]]", R"(["c10::BFloat16"])"));
+    })));
+    ASSERT_EQ(lines.size(), 3U) << c.outer << " " << c.inner;
+    EXPECT_TRUE(lines[1].starts_with(std::string("b4 ") + c.precision + " forward "))
+        << c.inner << ": " << lines[1];
+    EXPECT_TRUE(lines[1].ends_with(": 46")) << "without the conversion: " << lines[1];
+  }
+}
+
+// ---- Steps.
+
+// Each step has the batch of its own first layer, which tells batch and positions of those that
+// read rows.
+TEST(ImportKineto, StepsOfDifferentBatches) {
+  Trace trace;
+  const std::string two = R"(["float", "float"])";
+  for (const int step : {0, 1}) {
+    const std::string batch = step == 0 ? "4" : "2";
+    const std::string rows = step == 0 ? "80" : "40";
+    const double t = 1000 * step;
+    const int number = 10 * step;
+    trace.Event("cpu_op", "aten::linear", t + 10, 20 + step, kMain,
+                With(Sequence(number), Inputs("[[" + batch + ", 20, 64], [16, 64]]", two)));
+    trace.Event("cpu_op", "aten::mm", t + 40, 30 + step, kMain,
+                With(Sequence(number + 1), Inputs("[[" + rows + ", 16], [16, 5]]", two)));
+    trace.Event("cpu_op", "MmBackward0", t + 100, 50 + step, kMain, Sequence(number + 1, true));
+    trace.Event("cpu_op", "LinearBackward0", t + 160, 40 + step, kMain, Sequence(number, true));
+  }
+  const auto lines = [](const std::string& batch, int more) {
+    const std::string start = "b" + batch + " fp32 ";
+    const std::string wide = " dense positions=20 inputs=64 units=16: ";
+    const std::string narrow = " dense positions=20 inputs=16 units=5: ";
+    return std::vector<std::string>{start + "forward" + wide + std::to_string(20 + more),
+                                    start + "forward" + narrow + std::to_string(30 + more),
+                                    start + "backward" + narrow + std::to_string(50 + more),
+                                    start + "backward" + wide + std::to_string(40 + more)};
+  };
+  std::vector<std::string> expected = lines("4", 0);
+  for (const std::string& line : lines("2", 1)) expected.push_back(line);
+  EXPECT_EQ(Lines(Import(trace)), expected);
+}
+
+// Where the first layer adds a product to its bias, what it reads comes second.
+TEST(ImportKineto, AProductWithBiasTellsTheBatch) {
+  Trace trace;
+  trace.Event("cpu_op", "aten::addmm", 10, 20, kMain,
+              With(Sequence(1), Inputs("[[5], [4, 96], [96, 5]]", R"(["float", "float"])")));
+  trace.Event("cpu_op", "aten::mm", 40, 30, kMain,
+              With(Sequence(2), Inputs("[[80, 64], [64, 5]]", R"(["float", "float"])")));
+  trace.Event("cpu_op", "MmBackward0", 100, 50, kMain, Sequence(2, true));
+  trace.Event("cpu_op", "AddmmBackward0", 160, 40, kMain, Sequence(1, true));
+  const std::vector<std::string> lines = Lines(Import(trace));
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_EQ(lines[1], "b4 fp32 forward dense positions=20 inputs=64 units=5: 30");
+}
+
+// The time of a step is the median of those that train: a layer that begins where a mark ends is
+// the next one's.
+TEST(ImportKineto, TheTimeOfAStep) {
+  Trace trace;
+  const std::string relu = Inputs("[[4, 6]]", R"(["float"])");
+  const double ends[] = {0, 100, 220, 420, 500, 900};
+  for (int step = 1; step <= 5; ++step) {
+    trace.Event("user_annotation", "ProfilerStep#" + std::to_string(step), ends[step - 1],
+                ends[step] - ends[step - 1], kMain);
+    if (step == 4) continue;
+    const double start = step == 5 ? 500 : ends[step - 1] + 10;
+    trace.Event("cpu_op", "aten::relu", start, 20, kMain, With(Sequence(step), relu));
+  }
+  trace.Event("cpu_op", "ReluBackward0", 300, 60, kMain, Sequence(3, true));
+  const KinetoImport import = Import(trace);
+  EXPECT_EQ(import.summary.steps, 4);
+  EXPECT_DOUBLE_EQ(import.summary.step_time_s, 160e-6) << "between 120 and 200";
+}
+
+// Without marks updates are the steps, and a GPU is watched from its first kernel to its last.
+TEST(ImportKineto, WithoutMarks) {
+  EXPECT_EQ(ImportUpdate("FusedAdam", "").summary.steps, 1);
+  GpuTrace trace;
+  trace.Event("cpu_op", "aten::relu", 10, 20, kMain,
+              With(Sequence(1), Inputs("[[4, 6]]", R"(["float"])")));
+  trace.Kernel(15, kMain, 200, 30);
+  trace.Node("ReluBackward0", 1, 300, 20, "[[4, 6]]");
+  trace.Kernel(305, kEngine, 400, 45);
+  const KinetoImport import = Import(trace);
+  EXPECT_NEAR(import.summary.device_busy_share, 75 / 245.0, 1e-12);
+  EXPECT_EQ(import.profile.settings.at("time"), "of kernels");
+}
+
+// The first event says when the trace was recorded, where its clock is the calendar's.
+TEST(ImportKineto, TheBeginningOfATrace) {
+  const auto started = [](const std::string& first) {
+    Trace trace;
+    for (const std::string& start : {std::string("1999999999000000"), first}) {
+      trace.Raw(R"({"ph": "X", "cat": "cpu_op", "name": "aten::relu", "ts": )" + start +
+                R"(, "dur": 5, "args": {"Sequence number": 1, "Input Dims": [[4, 6]]}})");
+    }
+    trace.Raw(R"({"ph": "X", "cat": "cpu_op", "name": "ReluBackward0", "ts": 1999999999000010,
+                  "dur": 5, "args": {"Sequence number": 1, "Fwd thread id": 1}})");
+    return Import(trace).profile.started;
+  };
+  EXPECT_EQ(started("1666149715010000"), "2022-10-19T03:21:55Z");
+  EXPECT_EQ(started("978307200000000"), "2001-01-01T00:00:00Z");
+  EXPECT_EQ(started("978307199999999"), "") << "a clock that began with the machine";
+}
+
+// ---- Kernels.
+
+// A number is one although it is 0.
+TEST(ImportKineto, NumbersBeginAtNought) {
+  for (const bool launched : {true, false}) {
+    GpuTrace trace;
+    trace.Event("cpu_op", "aten::relu", 10, 20, kMain,
+                With(With(Sequence(1), Inputs("[[4, 6]]", R"(["float"])")),
+                     launched ? R"("External id": 5)" : R"("External id": 0)"));
+    if (launched) {
+      trace.Event("cuda_runtime", "cudaLaunchKernel", 15, 1, kMain, R"("correlation": 0)");
+    }
+    trace.Event("kernel", "k", 200, 30, 7,
+                launched ? R"("device": 1, "correlation": 0)" : R"("device": 1, "External id": 0)");
+    trace.Node("ReluBackward0", 1, 300, 20, "[[4, 6]]");
+    trace.Kernel(305, kEngine, 400, 45);
+    const KinetoImport import = Import(trace);
+    EXPECT_EQ(Lines(import), (std::vector<std::string>{kReluForward + "30", kReluBackward + "45"}));
+    EXPECT_EQ(Unattributed(import), "");
+  }
+}
+
+// Old versions repeat a kernel's correlation as its other number, which is no operator's then.
+TEST(ImportKineto, ARepeatedNumberIsNoOperators) {
+  GpuTrace trace;
+  trace.Event("cpu_op", "aten::relu", 10, 20, kMain,
+              With(With(Sequence(1), Inputs("[[4, 6]]", R"(["float"])")), R"("External id": 900)"));
+  trace.Event("kernel", "k", 200, 30, 7, R"("device": 1, "correlation": 900, "external id": 900)");
+  trace.Node("ReluBackward0", 1, 300, 20, "[[4, 6]]");
+  trace.Kernel(305, kEngine, 400, 45);
+  const KinetoImport import = Import(trace);
+  EXPECT_EQ(Lines(import), (std::vector<std::string>{kReluBackward + "45"}));
+  EXPECT_EQ(Unattributed(import), "kernels launched before the trace 30\n");
+}
+
+// cuBLAS says tf32, CUTLASS the instruction: 16 x 8 x 8 in single precision.
+TEST(ImportKineto, KernelsOfTf32) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x16", "tf32"},
+      {"cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4", "tf32"},
+      {"cutlass_80_tensorop_s16816gemm_f16_128x128", "fp32"},
+      {"ampere_sgemm_128x64_nn", "fp32"}};
+  for (const auto& [kernel, precision] : cases) {
+    GpuTrace trace;
+    trace.Event("cpu_op", "aten::mm", 10, 20, kMain,
+                With(Sequence(1), Inputs("[[4, 6], [6, 5]]", R"(["float", "float"])")));
+    trace.Kernel(15, kMain, 200, 30, kernel);
+    trace.Node("MmBackward0", 1, 300, 20, "[[4, 5]]");
+    trace.Kernel(305, kEngine, 400, 45);
+    EXPECT_EQ(Lines(Import(trace)).front(),
+              std::string("b4 ") + precision + " forward dense inputs=6 units=5: 30");
+  }
+}
+
 // ---- Layers.
 
 KinetoInput Tensor(std::vector<std::int64_t> dims, const std::string& type = "float") {
@@ -928,6 +1305,122 @@ TEST(ImportKineto, RecurrentLayers) {
                               TensorList({{384, 64}, {384, 128}})}),
             "b8 fp32 recurrent cell=gru positions=20 inputs=64 hidden=128");
   EXPECT_EQ(Described("gru", {Tensor({8, 20, 64}), Tensor({})}), "whose states have no shapes");
+}
+
+// On a CPU a recurrent layer is made of operators: the product of a whole sequence with the weights
+// of what goes in tells its sizes, and the sums of its gradients are its own.
+TEST(ImportKineto, RecurrentLayersOfManyOperators) {
+  const auto import = [](const std::string& cell, const char* rows, int products) {
+    return Import(ReluAnd([&](Trace* trace) {
+      trace->Event("cpu_op", "aten::" + cell, 210, 100, kMain,
+                   With(Sequence(2), Inputs("[[20, 8, 64], [], []]",
+                                            R"(["float", "TensorList", "TensorList"])")));
+      for (int i = 0; i < products; ++i) {
+        trace->Event(
+            "cpu_op", "aten::linear", 215 + 10 * i, 9, kMain,
+            Inputs("[[20, 8, 64], [" + std::string(rows) + ", 64]]", R"(["float", "float"])"));
+      }
+      trace->Event("cpu_op", "aten::linear", 260, 9, kMain,  // of one position
+                   Inputs("[[8, 128], [512, 128]]", R"(["float", "float"])"));
+      trace->Event("cpu_op", "aten::tanh", 280, 9, kMain, Sequence(3));
+      trace->Event("cpu_op", "autograd::engine::evaluate_function: TanhBackward0", 400, 50, kEngine,
+                   Sequence(3, true));
+      trace->Event("cpu_op", "TanhBackward0", 401, 30, kEngine, Sequence(3, true));
+      trace->Event("cpu_op", "aten::add", 435, 10, kEngine,
+                   Inputs("[[8, 128], [8, 128], []]", R"(["float", "float"])"));
+    }));
+  };
+  const auto lines = [](const std::string& layer) {
+    return std::vector<std::string>{kReluForward + "20", kReluBackward + "60",
+                                    "b8 fp32 forward recurrent " + layer + ": 100",
+                                    "b8 fp32 backward recurrent " + layer + ": 50"};
+  };
+  EXPECT_EQ(Lines(import("lstm", "512", 1)), lines("cell=lstm positions=20 inputs=64 hidden=128"));
+  EXPECT_EQ(Lines(import("gru", "384", 1)), lines("cell=gru positions=20 inputs=64 hidden=128"));
+  EXPECT_EQ(Unattributed(import("lstm", "512", 1)), "");
+  // Of two layers, which are two products, or of other gates than the cell has.
+  for (const auto& other : {import("lstm", "512", 2), import("lstm", "514", 1)}) {
+    EXPECT_EQ(Unattributed(other), "aten::lstm: whose states have no shapes 150\n");
+  }
+}
+
+// Each spelling of a layer's operator, in place or not.
+TEST(ImportKineto, NamesOfLayers) {
+  const KinetoInput rows = Tensor({2, 8});
+  const KinetoInput image = Tensor({2, 8, 6, 6});
+  const std::pair<const char*, const char*> activations[] = {
+      {"relu", "relu"},         {"relu6", "relu6"},
+      {"clamp_min", "relu"},    {"leaky_relu", "leaky_relu"},
+      {"sigmoid", "sigmoid"},   {"silu", "swish"},
+      {"tanh", "tanh"},         {"gelu", "gelu"},
+      {"hardtanh", "hardtanh"}, {"clamp", "hardtanh"}};
+  for (const auto& [name, function] : activations) {
+    EXPECT_EQ(Described(name, {rows}),
+              std::string("b2 fp32 activation function=") + function + " columns=8");
+    EXPECT_EQ(KinetoOperatorName(std::string("aten::") + name + "_"), name);
+  }
+  for (const char* name : {"softmax", "_softmax", "log_softmax", "_log_softmax"}) {
+    EXPECT_EQ(Described(name, {rows}), "b2 fp32 activation function=softmax columns=8");
+  }
+  for (const char* name :
+       {"batch_norm", "native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm"}) {
+    EXPECT_EQ(Described(name, {image}), "b2 fp32 normalization kind=batch channels=8 input=6x6");
+    EXPECT_EQ(Described(name, {rows}), "b2 fp32 normalization kind=batch channels=8");
+    EXPECT_EQ(Described(name, {Tensor({2, 8, 6})}),
+              "b2 fp32 normalization kind=batch channels=8 input=6x1");
+    EXPECT_EQ(Described(name, {Tensor({8})}), "of no image");
+    EXPECT_EQ(Described(name, {Tensor({2, 8, 6, 6, 6})}), "of no image");
+  }
+  for (const char* name : {"layer_norm", "native_layer_norm"}) {
+    EXPECT_EQ(Described(name, {rows}), "b2 fp32 normalization kind=layer channels=8");
+    EXPECT_EQ(Described(name, {rows, Number("[3]")}), "of shapes that do not fit");
+  }
+  for (const char* name : {"max_pool2d", "max_pool2d_with_indices"}) {
+    EXPECT_EQ(Described(name, {image, Number("2"), Number("[]"), Number("0"), Number("1")}),
+              "b2 fp32 pooling kind=max channels=8 input=6x6 window=2x2 stride=2x2");
+    EXPECT_EQ(Described(name, {image, Number("2"), Number("[]"), Number("0"), Number("2")}),
+              "dilated");
+  }
+  for (const char* name : {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}) {
+    EXPECT_EQ(Described(name, {image, Tensor({8, 8, 3, 3})}), "transposed");
+  }
+  EXPECT_EQ(KinetoOperatorName("mine::relu_"), "mine::relu_");
+  EXPECT_EQ(KinetoOperatorName("aten::_"), "_");
+  for (const char* name : {"rsub", "div", "native_dropout", ""}) {
+    EXPECT_EQ(KinetoLayerOf(name), KinetoLayer::kNone) << name;
+  }
+}
+
+// Where two windows end beside each other, or behind the image, by the rule of the window that is
+// not whole: its end, in zeros.
+TEST(ImportKineto, WindowsAtTheEdge) {
+  const auto pooled = [](std::int64_t side, int window, int stride, int zeros, bool ceil) {
+    const auto number = [](int value) { return Number(std::to_string(value)); };
+    return Described("avg_pool2d", {Tensor({2, 8, side, side}), number(window), number(stride),
+                                    number(zeros), Number(ceil ? "True" : "False")});
+  };
+  const std::string start = "b2 fp32 pooling kind=average channels=8 input=";
+  // 7 with a window of 3 and a stride of 3: two windows, and a third of which one is within.
+  EXPECT_EQ(pooled(7, 3, 3, 0, false), start + "7x7 window=3x3 stride=3x3");
+  EXPECT_EQ(pooled(7, 3, 3, 0, true), start + "7x7 window=3x3 stride=3x3 padding=0,0,2,2");
+  // 6 with one zero on each side: 8 have two windows and a third of two, one of which is the zero.
+  EXPECT_EQ(pooled(6, 3, 3, 1, true), start + "6x6 window=3x3 stride=3x3 padding=1,1,2,2");
+  EXPECT_EQ(pooled(6, 3, 3, 1, false), start + "6x6 window=3x3 stride=3x3 padding=1,1,1,1");
+  // As wide as the image with its zeros, and one wider.
+  EXPECT_EQ(pooled(4, 6, 6, 1, false), start + "4x4 window=6x6 stride=6x6 padding=1,1,1,1");
+  EXPECT_EQ(pooled(4, 7, 6, 1, false), "of no usable window");
+  // As many zeros as the window is wide, and one more.
+  EXPECT_EQ(pooled(4, 1, 1, 1, false), start + "4x4 padding=1,1,1,1");
+  EXPECT_EQ(pooled(4, 1, 1, 2, false), "of no usable window");
+}
+
+// What is joined along the batch is no copy of samples.
+TEST(ImportKineto, WhatIsJoined) {
+  EXPECT_EQ(Described("cat", {TensorList({{2, 3}, {2, 5}})}), "b2 fp32 copy elements=8");
+  EXPECT_EQ(Described("cat", {TensorList({{}, {2, 3}, {2, 5}})}), "of samples")
+      << "one element more than two samples have";
+  EXPECT_EQ(Described("cat", {TensorList({{2, 3}, {1, 3}})}), "of samples");
+  EXPECT_EQ(Described("cat", {TensorList({})}), "-");
 }
 
 // ---- What is refused.
