@@ -346,6 +346,180 @@ TEST(ImportRanks, WhatIsNotUnderstood) {
             "kernels that share a call, so that the bytes of each are not known: 2\n");
 }
 
+// ---- Names.
+
+// Kinds as libraries spell them, of a message and of a kernel that says no more: a longer word comes
+// before those that it holds.
+TEST(ImportRanks, NamesOfCalls) {
+  using C = CollectiveCall;
+  const std::pair<const char*, C> cases[] = {{"all_reduce", C::kAllReduce},
+                                             {"allreduce_coalesced", C::kAllReduce},
+                                             {"reduce_scatter_tensor", C::kReduceScatter},
+                                             {"ReduceScatter", C::kReduceScatter},
+                                             {"_allgather_base", C::kAllGather},
+                                             {"all_to_allv", C::kAllToAll},
+                                             {"barrier", C::kBarrier},
+                                             {"Broadcast", C::kBroadcast},
+                                             {"SendRecv", C::kSendReceive},
+                                             {"gather", C::kGather},
+                                             {"scatter", C::kScatter},
+                                             {"Reduce_Sum", C::kReduce},
+                                             {"send", C::kSend},
+                                             {"recv", C::kReceive},
+                                             {"wait", C::kOther}};
+  for (const auto& [name, call] : cases) {
+    const RankFile start = RankFile(World(0, 4)).Step(1, 0, 100);
+    const RankFile told =
+        RankFile(start).Collective("ncclDevKernel_x(a)", 5, 10, 50, Message(name, 9, 9, "Int", 4));
+    const RankFile named =
+        RankFile(start).Collective(std::string("ncclDevKernel_") + name, 5, 10, 50, "");
+    for (const RankFile& file : {told, named}) {
+      const TrainingRanks training = Import({file});
+      ASSERT_EQ(training.classes.size(), 1U) << name;
+      EXPECT_EQ(training.classes[0].call, call) << name;
+      EXPECT_EQ(training.ranks[0].remarks.size(), call == C::kOther ? 1U : 0U) << name;
+    }
+  }
+}
+
+// A kernel communicates that bears the name of such a library, or a template around it.
+TEST(ImportRanks, KernelsOfLibraries) {
+  const std::pair<const char*, bool> cases[] = {
+      {"ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", true},
+      {"void ncclKernel_AllReduce<1>(ncclWorkElem)", true},
+      {"void ncclDevKernel_AllReduce<1>(ncclDevKernelArgs)", true},
+      {"rcclGenericKernel<true>(ncclDevComm*)", true},
+      {"mscclKernel_Sum_float_Simple(ncclDevComm*)", true},
+      {"oneccl_allreduce_ring", true},
+      {"void my_nccl_like(float*)", false},
+      {"allreduce_in_place", false}};
+  for (const auto& [name, communicates] : cases) {
+    const TrainingRanks training =
+        Import({RankFile(World(0, 4)).Step(1, 0, 100).Collective(name, 5, 10, 30, "")});
+    EXPECT_NEAR(training.mean.communication, communicates ? 30 * kUs : 0, kTight) << name;
+    EXPECT_NEAR(training.mean.computing, communicates ? 0 : 30 * kUs, kTight) << name;
+  }
+}
+
+// A rank without a GPU, which computes for 10 us.
+RankFile HostRank(const std::string& backend = "gloo") {
+  return RankFile(World(0, 1, backend)).Step(1, 0, 100).Event("cpu_op", "aten::mm", 0, 10, 1);
+}
+
+// On a host operators of any library compute, and nodes of the graph, calls and marks do not.
+TEST(ImportRanks, OperatorsThatCompute) {
+  const std::pair<const char*, bool> cases[] = {
+      {"aten::sort", true},
+      {"torch_sparse::spmm_sum", true},
+      {"torch::autograd::AccumulateGrad", false},
+      {"autograd::engine::evaluate_function: MmBackward0", false},
+      {"c10d::allreduce_", false},
+      {"_c10d_functional::all_reduce", false},
+      {"c10d_functional::all_reduce", false},
+      {"profiler::_record_function_enter_new", false},
+      {"my lib::mm", false},
+      {"::mm", false},
+      {"MmBackward0", false},
+      {"Optimizer.step#SGD.step", false}};
+  for (const auto& [name, computes] : cases) {
+    const TrainingRanks training = Import({HostRank().Event("cpu_op", name, 40, 30, 1)});
+    EXPECT_NEAR(training.mean.computing, (computes ? 40 : 10) * kUs, kTight) << name;
+  }
+  EXPECT_NEAR(Import({HostRank().Event("user_annotation", "aten::mm", 40, 30, 1)}).mean.computing,
+              10 * kUs, kTight)
+      << "a span that somebody named";
+}
+
+TEST(ImportRanks, LibrariesOnTheHost) {
+  for (const std::string library : {"gloo", "mpi", "ucc", "tcp"}) {
+    const bool known = library != "tcp";
+    const TrainingRanks training =
+        Import({HostRank(library).Event("cpu_op", library + ":all_reduce", 40, 30, 1)});
+    EXPECT_NEAR(training.mean.communication, (known ? 30 : 0) * kUs, kTight) << library;
+    EXPECT_EQ(training.queued, known) << library;
+  }
+}
+
+// What a call on the host is given is its message where the same goes in and out.
+TEST(ImportRanks, BytesOnTheHost) {
+  const auto bytes = [](const std::string& call, const char* dims, const char* types) {
+    const TrainingRanks training = Import({HostRank().Event(
+        "cpu_op", "gloo:" + call, 40, 30, 1,
+        std::string(R"("Input Dims": )") + dims + R"(, "Input type": )" + types)});
+    return training.classes.at(0).bytes.value_or(-1);
+  };
+  const char* const floats = R"(["float", "float"])";
+  EXPECT_EQ(bytes("all_reduce", "[[10], [5]]", floats), 60);
+  EXPECT_EQ(bytes("broadcast", "[[10, 3]]", floats), 120);
+  EXPECT_EQ(bytes("reduce", "[[10]]", R"(["", "double"])"), 80);
+  EXPECT_EQ(bytes("all_gather", "[[10]]", floats), -1);
+  EXPECT_EQ(bytes("scatter", "[[10]]", floats), -1);
+  EXPECT_EQ(bytes("all_reduce", "[[[10], [5]]]", R"(["TensorList", "float"])"), -1);
+}
+
+// ---- Values beyond what there is.
+
+TEST(ImportRanks, ValuesThatNoMessageHas) {
+  const auto remarks = [](const std::string& message) {
+    const TrainingRanks training =
+        Import({RankFile(World(0, 4)).Step(1, 0, 100).AllReduce(5, 10, 50, message)});
+    std::string text;
+    for (const auto& [what, count] : training.ranks[0].remarks) text += what + "\n";
+    return text;
+  };
+  const auto sized = [](const std::string& size) {
+    return R"("Collective name": "allreduce", "Group size": )" + size;
+  };
+  EXPECT_EQ(remarks(sized("1000000")), "");
+  for (const char* size : {"1000001", "0", "-1", "\"x\""}) {
+    EXPECT_EQ(remarks(sized(size)), "collectives whose Group size is not a number of ranks\n")
+        << size;
+  }
+  const auto of = [](std::int64_t elements) {
+    return Message("allreduce", 1, elements, "Byte", 4);
+  };
+  EXPECT_EQ(remarks(of(1'000'000'000'000'000)), "");
+  EXPECT_EQ(remarks(of(1'000'000'000'000'001)), "messages of more than 10^15 elements\n");
+  const auto among = [](const std::string& members) {
+    return R"("Collective name": "allreduce", )" + Group("0", members);
+  };
+  EXPECT_EQ(remarks(among("[0, 999999]")), "");
+  EXPECT_EQ(remarks(among("[0, 1000000]")), "groups whose ranks are no ranks\n");
+  EXPECT_EQ(remarks(R"("Collective name": "allreduce", "Seq": 0)"), "");
+  EXPECT_EQ(remarks(R"("Collective name": "allreduce", "Seq": -1)"),
+            "collectives whose Seq is not a whole number\n");
+}
+
+// ---- Launches.
+
+// The call by the number that its launch has, unless that is the launch's own once more, and by the
+// call around the one that the launch is in.
+TEST(ImportRanks, CallsOfALaunch) {
+  const std::string message = Message("allreduce", 5000, 5000, "Half", 4);
+  const auto bytes = [](const RankFile& file) {
+    return Import({file}).classes.at(0).bytes.value_or(-1);
+  };
+  for (const std::string number : {"77", "500"}) {
+    const RankFile file = RankFile(World(0, 4))
+                              .Step(1, 0, 100)
+                              .Event("cpu_op", "record_param_comms", 18, 6, 2,
+                                     R"("External id": )" + number + ", " + message)
+                              .Event("cuda_runtime", "cudaLaunchKernel", 20, 1, 1,
+                                     R"("correlation": 500, "External id": )" + number)
+                              .Event("kernel", "ncclDevKernel_x(a)", 40, 30, 20,
+                                     R"("correlation": 500, "device": 0)");
+    EXPECT_EQ(bytes(file), number == "77" ? 10'000 : -1);
+  }
+  for (const double launch : {20, 25, 30}) {
+    const RankFile file = RankFile(World(0, 4))
+                              .Step(1, 0, 100)
+                              .Event("cpu_op", "record_param_comms", 18, 10, 1, message)
+                              .Event("cpu_op", "nccl:all_reduce", 19, 6, 1)
+                              .Collective("ncclDevKernel_x(a)", launch, 40, 30, "");
+    EXPECT_EQ(bytes(file), launch < 28 ? 10'000 : -1) << launch;
+  }
+}
+
 // ---- The same call on several ranks.
 
 // By their numbers where there are some, although the order of their kernels differs.
@@ -471,6 +645,103 @@ TEST(ImportRanks, CallsThatAreNotCompared) {
   EXPECT_NEAR(part.ranks[0].mean.waits, 8 * kUs, kTight);
 }
 
+// A number that a rank gives twice tells no call: their order does.
+TEST(ImportRanks, NumbersGivenTwice) {
+  const auto file = [](int rank, double first, double second) {
+    const std::string message =
+        Message("allreduce", 100, 100, "Float", 2, Group("0", "[0, 1]") + R"(, "Seq": 4)");
+    return RankFile(World(rank, 2))
+        .Step(1, 0, 100)
+        .AllReduce(5, 10, first, message)
+        .AllReduce(6, 60, second, message);
+  };
+  const TrainingRanks training = Import({file(0, 20, 10), file(1, 5, 30)});
+  EXPECT_TRUE(training.not_compared.empty());
+  EXPECT_NEAR(training.ranks[0].mean.waits, 15 * kUs, kTight);
+  EXPECT_NEAR(training.ranks[1].mean.waits, 20 * kUs, kTight);
+}
+
+// Where two come together nobody is the last, and a third waits for no one of them.
+TEST(ImportRanks, TwoThatComeTogether) {
+  std::vector<RankFile> files;
+  for (const int rank : {0, 1, 2}) {
+    files.push_back(RankFile(World(rank, 3))
+                        .Step(1, 0, 100)
+                        .AllReduce(5, 10, rank == 1 ? 30 : 10,
+                                   Message("allreduce", 100, 100, "Float", 3, Group("0", ""))));
+  }
+  const TrainingRanks training = Import(files);
+  for (const RankOfTraining& rank : training.ranks) {
+    EXPECT_NEAR(rank.mean.waits, (rank.rank == 1 ? 20 : 0) * kUs, kTight);
+    EXPECT_EQ(rank.mean.waited_for, 0);
+    EXPECT_EQ(rank.came_last, 0);
+    EXPECT_EQ(rank.compared, 1);
+  }
+  EXPECT_FALSE(training.steps[0].last);
+  EXPECT_EQ(training.classes[0].compared, 1);
+  EXPECT_NEAR(*training.classes[0].transfer_s, 10 * kUs, kTight);
+}
+
+TEST(ImportRanks, MoreRanksThanTheirGroupHas) {
+  std::vector<RankFile> files;
+  for (const int rank : {0, 1, 2}) {
+    files.push_back(
+        RankFile(World(rank, 3))
+            .Step(1, 0, 100)
+            .AllReduce(5, 10, 10 + rank, Message("allreduce", 9, 9, "Float", 2, Group("7", ""))));
+  }
+  const TrainingRanks training = Import(files);
+  EXPECT_EQ(training.not_compared.at("of more ranks than their group has"), 3);
+  EXPECT_EQ(training.mean.waits, 0);
+}
+
+// Calls in a step are those of a rank that makes them.
+TEST(ImportRanks, CallsInAStep) {
+  std::vector<RankFile> files;
+  for (const int rank : {0, 1}) {
+    RankFile file(World(rank, 2));
+    for (const int step : {0, 1}) {
+      const double t = 200 * step;
+      file.Step(step, t, 100).AllReduce(t + 5, t + 10, 10, Message("allreduce", 9, 9, "Int", 2));
+      for (int i = 0; i < 3 && rank == 0; ++i) {
+        file.Collective("ncclDevKernel_SendRecv(a)", t + 6, t + 30 + 10 * i, 2 + i,
+                        Message("send", 9, 9, "Int", 2));
+      }
+    }
+    files.push_back(file);
+  }
+  const TrainingRanks training = Import(files);
+  ASSERT_EQ(training.classes.size(), 2U);
+  EXPECT_EQ(training.classes[0].calls, 4);
+  EXPECT_EQ(training.classes[0].calls_per_step, 1);
+  EXPECT_EQ(training.classes[0].compared, 2);
+  EXPECT_EQ(training.classes[1].call, CollectiveCall::kSend);
+  EXPECT_EQ(training.classes[1].calls, 6);
+  EXPECT_EQ(training.classes[1].calls_per_step, 3);
+  EXPECT_NEAR(training.classes[1].time_s, 3 * kUs, kTight);
+  EXPECT_EQ(training.classes[1].compared, 0) << "who sends and who receives are no one call";
+  EXPECT_EQ(training.ranks[0].collectives, 8);
+  EXPECT_EQ(training.ranks[1].collectives, 2);
+}
+
+// Where the world's size is not told it is the last rank's, and that of the traces.
+TEST(ImportRanks, AWorldThatIsNotTold) {
+  const auto file = [](const std::string& head) {
+    return RankFile(head).Step(1, 0, 100).Compute(5, 10, 10);
+  };
+  const TrainingRanks far = Import(
+      {file(R"("distributedInfo": {"rank": 3})"), file(R"("distributedInfo": {"rank": 0})")});
+  EXPECT_EQ(far.world_size, 4);
+  EXPECT_FALSE(far.world_is_told);
+  EXPECT_TRUE(far.ranks_are_told);
+  EXPECT_EQ(far.missing, (std::vector<int>{1, 2}));
+  const TrainingRanks untold = Import({file(R"("a": 1)"), file(R"("a": 1)"), file(R"("a": 1)")});
+  EXPECT_EQ(untold.world_size, 3);
+  EXPECT_FALSE(untold.ranks_are_told);
+  EXPECT_EQ(untold.ranks[2].rank, 2);
+  EXPECT_TRUE(untold.missing.empty());
+}
+
 // ---- Steps.
 
 TEST(ImportRanks, StepsThatNotAllHave) {
@@ -511,6 +782,53 @@ TEST(ImportRanks, WithoutMarks) {
             "of traces without marks of steps, whose order tells nothing");
   stepcast::Run run;
   EXPECT_TRUE(Says(ErrorOf([&] { MeasureRun(told, 1, &run); }), "marks no steps"));
+}
+
+// Old versions round to whole microseconds, so that marks reach that far into each other.
+TEST(ImportRanks, MarksThatAreRounded) {
+  const auto file = [](double time) {
+    return RankFile(World(0, 1, "gloo"))
+        .Step(1, 0, time)
+        .Step(2, 100, 50)
+        .Event("cpu_op", "aten::mm", 0, 150, 1);
+  };
+  const TrainingRanks training = Import({file(101)});
+  ExpectTimes(training.ranks[0].steps.at(0), {100, 100, 0, 0, 0, 0, 0, 0, 0});
+  ExpectTimes(training.ranks[0].steps.at(1), {50, 50, 0, 0, 0, 0, 0, 0, 0});
+  EXPECT_TRUE(Says(ErrorOf([&] { Import({file(101.001)}); }),
+                   "ProfilerStep#1: has not ended where ProfilerStep#2 begins"));
+}
+
+// What is launched between two marks is in no step, and holds the next one up on the device.
+TEST(ImportRanks, BetweenTheMarks) {
+  const auto file = [](double time) {
+    RankFile trace = RankFile(World(0, 1)).Step(1, 0, 100).Step(2, 200, 100);
+    for (const double launch : {50, 150, 250}) {
+      trace.AllReduce(launch, launch + 10, launch == 150 ? time : 20,
+                      Message("allreduce", 8, 8, "Float", 1));
+    }
+    return trace;
+  };
+  for (const double time : {20, 40, 55}) {
+    const TrainingRanks training = Import({file(time)});
+    EXPECT_EQ(training.ranks[0].collectives, 2);
+    EXPECT_EQ(training.classes.at(0).calls, 2);
+    EXPECT_NEAR(training.classes[0].time_s, 20 * kUs, kTight);
+    const double begin = std::max(200.0, 160 + time);
+    ExpectTimes(training.ranks[0].steps.at(0), {100, 0, 20, 20, 0, 0, 80, 0, 0});
+    ExpectTimes(training.ranks[0].steps.at(1), {300 - begin, 0, 20, 20, 0, 0, 280 - begin, 0, 0});
+  }
+}
+
+// Without collectives it is the device that worked the longest.
+TEST(ImportRanks, TheDeviceThatWorks) {
+  RankFile file(World(0, 1));
+  file.Step(1, 0, 100).Compute(5, 10, 20);
+  file.Event("kernel", "k", 30, 11, 20, R"("device": 3)");
+  file.Event("kernel", "k", 50, 10, 20, R"("device": 3)");
+  const TrainingRanks training = Import({file});
+  EXPECT_NEAR(training.mean.computing, 21 * kUs, kTight);
+  EXPECT_EQ(training.ranks[0].remarks.at("kernels and copies of device 0 are left out"), 1);
 }
 
 // ---- Gloo.
@@ -784,6 +1102,40 @@ TEST(ImportRanks, AMeasuredRun) {
   EXPECT_NEAR(whole.exposed_sync->si(), 382e-6, kTight);
   EXPECT_FALSE(whole.spread.p50);
   EXPECT_EQ(whole.extra.front(), "2.5");
+}
+
+// Ten steps tell how they scatter, and nine do not.
+TEST(ImportRanks, QuantilesOfAMeasuredRun) {
+  const auto measured = [](int steps) {
+    RankFile file(World(0, 1, "gloo"));
+    double start = 0;
+    for (int i = 1; i <= steps; ++i) {
+      file.Step(i, start, 100 * i).Event("cpu_op", "aten::mm", start, 50, 1);
+      start += 100 * i;
+    }
+    stepcast::Run run;
+    MeasureRun(Import({file}), 1, &run);
+    return run;
+  };
+  const stepcast::Run ten = measured(10);
+  // 100, 200, ..., 1000, between which it is linear.
+  EXPECT_NEAR(ten.step_time.si(), 550 * kUs, kTight);
+  EXPECT_NEAR(ten.spread.p50->si(), 550 * kUs, kTight);
+  EXPECT_NEAR(ten.spread.p95->si(), 955 * kUs, kTight);
+  EXPECT_NEAR(ten.spread.p99->si(), 991 * kUs, kTight);
+  const stepcast::Run nine = measured(9);
+  EXPECT_FALSE(nine.spread.p50 || nine.spread.p95 || nine.spread.p99);
+  EXPECT_EQ(measured(1).source, "PyTorch's profiler on 1 of 1 ranks, 1 marked step from 1 on");
+}
+
+TEST(ImportRanks, StepsThatNoRunHas) {
+  const TrainingRanks training = Import(
+      {RankFile(World(0, 1, "gloo")).Step(1, 0, 1e12).Event("cpu_op", "aten::mm", 0, 10, 1)});
+  stepcast::Run run;
+  MeasureRun(training, 9, &run);
+  EXPECT_NEAR(run.step_time.si(), 9e6, 1);
+  EXPECT_TRUE(Says(ErrorOf([&] { MeasureRun(training, 11, &run); }),
+                   "rank0.json: step_time_s: '1.1e+07' is out of range"));
 }
 
 // ---- Damage and size.
