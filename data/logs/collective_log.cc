@@ -281,11 +281,11 @@ class OsuBenchmarks {
     const bool in_us = Contains(header, "Latency(us)") || Contains(header, "Latency (us)");
     const bool in_mb = Contains(header, "Bandwidth (MB/s)");
     // Point to point it is "OSU MPI Latency Test", with what MPI runs on, as "OSU MPI-CUDA Latency
-    // Test", and nothing else.
+    // Test", and nothing else: "OSU MPI_Put Latency Test" is of one side.
     const Words words = WordsOf(title_);
     const auto is = [&](std::string_view what) {
-      return words.size() >= 4 && words[1].starts_with("MPI") && words[2] == what &&
-             words[3] == "Test";
+      return words.size() >= 4 && (words[1] == "MPI" || words[1].starts_with("MPI-")) &&
+             words[2] == what && words[3] == "Test";
     };
     const bool allreduce = words.size() >= 4 && words[2] == "Allreduce" && words[3] == "Latency";
     if (allreduce) table.kind = CollectiveKind::kAllreduce;

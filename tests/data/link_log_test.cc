@@ -5,10 +5,12 @@
 // micro-benchmarks print.
 #include "data/logs/link_log.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/logs/collective_log.h"
@@ -457,6 +459,54 @@ TEST(CollectiveLog, WhatIsNoneIsRefused) {
   refused(ReadOsuBenchmarks, "# Size Latency (us)\n", "has no title");
   refused(ReadOsuBenchmarks, "# OSU MPI Latency Test v1\n# Size Latency (ms)\n",
           "log:2: Size: '# Size Latency (ms)' has no unit that is known; allowed: Latency (us)");
+}
+
+// What is measured between two processes stands in the title: two-sided, and not of all ranks.
+TEST(CollectiveLog, TitlesOfOsu) {
+  const TempFolder folder;
+  using K = CollectiveKind;
+  const std::pair<const char*, K> cases[] = {{"MPI Latency Test v7.3", K::kLatency},
+                                             {"MPI-CUDA Latency Test v5.8", K::kLatency},
+                                             {"MPI_Put Latency Test v5.8", K::kOther},
+                                             {"MPI_Get-CUDA Latency Test v5.8", K::kOther},
+                                             {"NCCL Latency Test v5.8", K::kOther},
+                                             {"MPI Multi Latency Test v7.3", K::kOther},
+                                             {"MPI Latency", K::kOther},
+                                             {"MPI Latency Benchmark v7.3", K::kOther},
+                                             {"MPI Bandwidth Test v7.3", K::kBandwidth},
+                                             {"MPI-ROCM Bandwidth Test v7.3", K::kBandwidth},
+                                             {"MPI_Put Bandwidth Test v5.8", K::kOther},
+                                             {"MPI Allreduce Latency Test v7.3", K::kAllreduce},
+                                             {"NCCL Allreduce Latency Test v7.3", K::kAllreduce},
+                                             {"MPI Non-Blocking Allreduce Latency Test", K::kOther},
+                                             {"MPI Reduce Latency Test v7.3", K::kOther}};
+  for (const auto& [title, kind] : cases) {
+    const CollectiveLog log = ReadOsuBenchmarks(folder.Write(
+        "osu.txt", fmt::format("# OSU {}\n# Size Latency (us) Bandwidth (MB/s)\n8 2\n", title)));
+    ASSERT_EQ(log.tables.size(), 1U) << title;
+    EXPECT_EQ(log.tables[0].kind, kind) << title;
+    EXPECT_EQ(log.tables[0].name, std::string("OSU ") + title);
+    EXPECT_EQ(log.tables[0].line, 2);
+    EXPECT_EQ(log.tables[0].rows.at(0).line, 3);
+    EXPECT_EQ(log.tables[0].rows[0].bytes_per_s.has_value(), kind == K::kBandwidth) << title;
+  }
+  // A rate has one unit, a time two spellings; and a table has its own title.
+  const auto refused = [&](const std::string& title, const std::string& unit) {
+    return ErrorOf([&] {
+      ReadOsuBenchmarks(folder.Write("osu.txt", "# OSU MPI " + title + " Test\n# Size " + unit));
+    });
+  };
+  EXPECT_FALSE(refused("Latency", "Latency(us)"));
+  EXPECT_FALSE(refused("Latency", "Latency (us)"));
+  EXPECT_TRUE(Says(refused("Latency", "Bandwidth (MB/s)"), "allowed: Latency (us)"));
+  EXPECT_TRUE(Says(refused("Bandwidth", "Bandwidth (GB/s)"), "allowed: Bandwidth (MB/s)"));
+  const CollectiveLog closed = ReadOsuBenchmarks(folder.Write(
+      "osu.txt",
+      "# OSU MPI Latency Test\n# Size Latency (us)\n8 2\n# OSU MPI Bandwidth Test\n8 2\n"
+      "9\n"));
+  ASSERT_EQ(closed.tables.size(), 1U);
+  EXPECT_EQ(closed.tables[0].rows.size(), 1U);
+  EXPECT_EQ(closed.unknown.count, 2) << "behind a title and before its header";
 }
 
 // A header of a few bytes would keep the names of all hosts, and a file of 1 MB has 30,000.
