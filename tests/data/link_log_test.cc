@@ -9,12 +9,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "data/logs/collective_log.h"
 #include "data/logs/guess.h"
+#include "data/logs/json_leaves.h"
 #include "tests/support/input_error.h"
 #include "tests/support/temp_file.h"
 
@@ -345,6 +347,193 @@ TEST(LinkLog, WhatIsNoneIsRefused) {
   refused(ReadSs, "State Recv-Q Send-Q\n", "tells of no connection that sent");
 }
 
+// ---- Words and ends of ranges, one at a time.
+
+TEST(LinkLog, WhatPingSays) {
+  const TempFolder folder;
+  const auto read = [&](const std::string& text) { return ReadPing(folder.Write("p.txt", text)); };
+  const std::string counts = "5 packets transmitted, 5 received\n";
+  // A few packets are less than a hundred.
+  EXPECT_EQ(read("99 packets transmitted, 98 received\n").remarks.size(), 1U);
+  EXPECT_EQ(read("100 packets transmitted, 99 received\n").remarks.size(), 0U);
+  // As many errors as are lost, and more than that.
+  EXPECT_EQ(read("200 packets transmitted, 190 received, +10 errors\n").remarks.size(), 1U);
+  EXPECT_EQ(read("200 packets transmitted, 190 received, +11 errors\n").remarks.size(), 0U);
+  EXPECT_EQ(read("9 packets transmitted, 9 packets received, 0.0% packet loss\n").flags,
+            std::vector<std::string>{"--lost 0/9"});
+  for (const char* none : {"0 packets transmitted, 0 received\n", "-1 packets transmitted\n",
+                           "5 packets transmitted\n", "5 packets transmitted, -1 received\n"}) {
+    EXPECT_TRUE(Says(ErrorOf([&] { read(none); }), "is no count of packets")) << none;
+  }
+  // What tells no round trip, and what is no news.
+  for (const char* line : {"64 bytes from 10.0.0.2: icmp_seq=1 ttl=64",
+                           "64 bytes from 10.0.0.2: icmp_seq=1 time=-1 ms",
+                           "64 bytes from 10.0.0.2: icmp_seq=1 time=1 s", "hello"}) {
+    const LinkLog log = read(std::string(line) + "\n" + counts);
+    EXPECT_EQ(log.unknown.count, 1) << line;
+    EXPECT_FALSE(log.link.rtt) << line;
+  }
+  for (const char* line :
+       {"PING 10.0.0.2 (10.0.0.2) 56(84) bytes of data.", "--- 10.0.0.2 ping statistics ---",
+        "From 10.0.0.1 icmp_seq=1 Destination Host Unreachable"}) {
+    EXPECT_EQ(read(std::string(line) + "\n" + counts).unknown.count, 0) << line;
+  }
+  // Three times are enough, and the first may be 0.
+  const LinkLog three = read(counts + "round-trip min/avg/max = 0/2/3 ms\n");
+  EXPECT_DOUBLE_EQ(three.link.rtt->si(), 2e-3);
+  EXPECT_EQ(three.sources.at("rtt"), "line 2: the mean of all");
+  for (const char* times : {"1/2 ms", "-1/2/3 ms", "1/2/3", "1/2/3 s", "x"}) {
+    EXPECT_TRUE(Says(ErrorOf([&] { read(counts + "rtt min/avg/max = " + times + "\n"); }),
+                     "is no line of times in ms"))
+        << times;
+  }
+  // The lines of the replies.
+  const std::string reply = "64 bytes from 10.0.0.2: icmp_seq=1 ttl=64 time=1 ms\n";
+  EXPECT_EQ(read("PING x\n" + reply + "hello\n" + reply + counts).sources.at("rtt"),
+            "lines 2 to 4: the median of 2 replies");
+}
+
+TEST(LinkLog, WhatEthtoolSays) {
+  const TempFolder folder;
+  const auto read = [&](const std::string& text) {
+    return ReadEthtool(folder.Write("e.txt", text));
+  };
+  const std::string head = "Settings for eth0:\n\tSupported ports: [ TP ]\n";
+  const LinkLog list = read("hello\nno: setting\n" + head +
+                            "\tSupported link modes:   10baseT/Half\n"
+                            "\t                        100baseT/Full\n\tSpeed: 100Mb/s\n");
+  EXPECT_EQ(list.unknown.count, 2) << "before the settings";
+  EXPECT_DOUBLE_EQ(list.link.bandwidth->in(kMegabitsPerSecond), 100);
+  EXPECT_EQ(read("Settings for eth0:\nno colon\n\tDuplex: Full\n").unknown.count, 1)
+      << "no list has begun";
+  EXPECT_EQ(read(head + "\tLink detected: yes\n\tSpeed: 10Mb/s\n\tDuplex: Full\n").remarks.size(),
+            0U);
+  EXPECT_EQ(read(head + "\tLink detected: no\n\tSpeed: 10Mb/s\n").remarks,
+            std::vector<std::string>{"the port has no link (line 3: Link detected)"});
+  EXPECT_EQ(
+      read(head + "\tDuplex: Half\n\tSpeed: 10Mb/s\n").remarks,
+      std::vector<std::string>{"the port sends or receives, not both at once (line 3: Duplex)"});
+  EXPECT_EQ(read(head + "\tSpeed: Unknown!\n").remarks,
+            std::vector<std::string>{"the port tells no speed (line 3: Speed)"});
+  for (const char* speed : {"0Mb/s", "-10Mb/s", "100000001Mb/s", "10 Mb/s?", "Mb/s"}) {
+    EXPECT_TRUE(Says(ErrorOf([&] { read(head + "\tSpeed: " + speed + "\n"); }), "is no speed"))
+        << speed;
+  }
+}
+
+TEST(LinkLog, WhatSsSays) {
+  const TempFolder folder;
+  const auto read = [&](const std::string& text) { return ReadSs(folder.Write("s.txt", text)); };
+  const std::string socket = "ESTAB 0 0 10.0.0.1:1 10.0.0.2:2 ";
+  const std::string sent = " rtt:0.5/1 data_segs_out:10 ";
+  // Options are no congestion control, and one that is not modelled is told.
+  EXPECT_EQ(read("ts sack ecn ecnseen fastopen bbr" + sent + "\n").link.congestion_control,
+            CongestionControl::kBbr);
+  const LinkLog other = read("ts dctcp" + sent + "\n");
+  EXPECT_FALSE(other.link.congestion_control);
+  ASSERT_EQ(other.remarks.size(), 1U);
+  EXPECT_NE(other.remarks[0].find("congestion control dctcp is none that is modelled"),
+            std::string::npos);
+  const LinkLog two = read("cubic" + sent + "\nbbr" + sent + "\n");
+  EXPECT_FALSE(two.link.congestion_control);
+  EXPECT_EQ(two.remarks,
+            std::vector<std::string>{"the connections have different congestion controls"});
+  // Where all that was sent again had arrived, nothing was lost; the sum is of connections.
+  const LinkLog arrived =
+      read("cubic retrans:0/3 dsack_dups:5" + sent + "\ncubic retrans:0/2" + sent + "\n");
+  EXPECT_DOUBLE_EQ(Finding(arrived, "retransmits"), 2);
+  EXPECT_DOUBLE_EQ(*arrived.link.loss, 2.0 / 20);
+  EXPECT_EQ(arrived.sources.at("loss"), "lines 1 to 2: retrans and data_segs_out: 2 of 20");
+  // Those that are unanswered now are none.
+  EXPECT_DOUBLE_EQ(Finding(read("cubic retrans:4" + sent + "\n"), "retransmits"), 0);
+  // A least round trip of 0 is none, and a rate has its unit.
+  const LinkLog bare = read("cubic minrtt:0 delivery_rate 5 app_limited" + sent + "\n");
+  EXPECT_FALSE(bare.link.rtt);
+  EXPECT_EQ(std::count_if(bare.findings.begin(), bare.findings.end(),
+                          [](const LinkFinding& one) { return one.name == "delivery_rate"; }),
+            0);
+  // Headers, sockets and those that have sent nothing are no news.
+  for (const std::string line :
+       {"State Recv-Q Send-Q Local", "Netid State", "Recv-Q Send-Q", "0 0 10.0.0.1:1 10.0.0.2:2",
+        "tcp LISTEN 0 128 0.0.0.0:1 0.0.0.0:*", "cubic rto:1000 mss:536", "cubic cwnd:10"}) {
+    EXPECT_EQ(read(line + "\ncubic" + sent + "\n").unknown.count, 0) << line;
+  }
+  for (const std::string line : {"a tcp ESTAB 0 0 10.0.0.1:1 10.0.0.2:2", "ESTAB 0 0 10.0.0.1:1"}) {
+    EXPECT_EQ(read(line + "\ncubic" + sent + "\n").unknown.count, 1) << line;
+  }
+  const std::string ssh = "ESTAB 0 0 10.0.0.1:22 10.0.0.2:2 cubic" + sent + "\n";
+  EXPECT_EQ(read(ssh + ssh + socket + "cubic" + sent + "\n").remarks,
+            std::vector<std::string>{"2 connections of ssh (port 22) are left out"});
+}
+
+TEST(LinkLog, WhatIperf3Says) {
+  const TempFolder folder;
+  const auto read = [&](const std::string& test, const std::string& end) {
+    return ReadIperf3(folder.Write("i.json", R"({"start": {"test_start": {"protocol": )" + test +
+                                                 R"(}}, "end": {)" + end + "}}"));
+  };
+  const std::string tcp = R"("TCP", "num_streams": )";
+  const std::string sum = R"("sum_received": {"bits_per_second": 9e8})";
+  EXPECT_EQ(read(tcp + "1", sum).tool, "iperf3");
+  EXPECT_EQ(read(tcp + "1000000", sum).flags.size(), 1U);
+  // Of the sender of a stream a round trip or its mean may be missing, and what follows counts.
+  const LinkLog some = read(tcp + "3", sum + R"(, "streams": [{"sender": {"mean_rtt": 700}},
+                                                  {"sender": {"min_rtt": 50, "mean_rtt": 0}},
+                                                  {"sender": {"min_rtt": 60, "mean_rtt": 600}}])");
+  EXPECT_DOUBLE_EQ(some.link.rtt->si(), 50e-6);
+  EXPECT_DOUBLE_EQ(Finding(some, "loaded_rtt"), 700e-6);
+  // Told a rate, and both ways at once: each is said.
+  const LinkLog both = read(tcp + R"(1, "target_bitrate": 5)",
+                            sum + R"(, "sum_received_bidir_reverse": {"bits_per_second": 4e8})");
+  EXPECT_EQ(both.remarks.size(), 2U);
+  EXPECT_TRUE(both.flags.empty());
+  // Of UDP what arrived, where that is told.
+  const std::string udp = R"("sum": {"bits_per_second": 5e8, "lost_packets": 2, "packets": 50})";
+  EXPECT_DOUBLE_EQ(Finding(read(R"("UDP")", udp), "udp_rate"), 5e8);
+  EXPECT_DOUBLE_EQ(Finding(read(R"("UDP")", sum + ", " + udp), "udp_rate"), 9e8);
+  // As many lost as sent is no loss, nor are more; and there are no fewer than none.
+  const auto lost = [](const char* packets) {
+    return R"("sum": {"bits_per_second": 1, "packets": 50, "lost_packets": )" +
+           std::string(packets) + "}";
+  };
+  for (const char* packets : {"50", "51"}) {
+    const LinkLog log = read(R"("UDP")", lost(packets));
+    EXPECT_TRUE(log.flags.empty()) << packets;
+    EXPECT_FALSE(log.link.loss) << packets;
+  }
+  EXPECT_TRUE(Says(ErrorOf([&] { read(R"("UDP")", lost("-1")); }),
+                   "line 1: end.sum.lost_packets: '-1' is out of range"));
+}
+
+// Paths, numbers, texts and lines, in the order of the document.
+TEST(JsonLeaves, AreToldWithTheirPathsAndLines) {
+  std::vector<std::string> leaves;
+  ForEachJsonLeaf(
+      "{\"a\": [1, null, \"x\",\n [true, -2.5], {\"b\": 3}],\n \"c.d\": {\"e\": {}, \"f\": []},\n"
+      "\n \"g\": {\"h\": 4e2}, \"\": 18446744073709551615, \"i\": -7}",
+      "leaves.json", "a document", [&](const JsonLeaf& leaf) {
+        leaves.push_back(fmt::format("{}: {}{} ({})", leaf.path,
+                                     leaf.number ? fmt::format("{:g}", *leaf.number) : "",
+                                     leaf.text, leaf.line));
+      });
+  EXPECT_EQ(leaves,
+            (std::vector<std::string>{"a.0: 1 (1)", "a.2: x (1)", "a.3.1: -2.5 (2)", "a.4.b: 3 (2)",
+                                      "g.h: 400 (5)", ": 1.84467e+19 (5)", "i: -7 (5)"}));
+  const auto nested = [](std::size_t levels) {
+    ForEachJsonLeaf(std::string(levels, '[') + "1" + std::string(levels, ']'), "deep.json", "less",
+                    [](const JsonLeaf&) {});
+  };
+  nested(64);
+  EXPECT_TRUE(
+      Says(ErrorOf([&] { nested(65); }), "deep.json:1: is nested too deeply; allowed: less"));
+  const auto key = [](std::size_t bytes) {
+    ForEachJsonLeaf("{\"" + std::string(bytes, 'k') + "\": 1}", "key.json", "less",
+                    [](const JsonLeaf&) {});
+  };
+  key(1000);
+  EXPECT_TRUE(Says(ErrorOf([&] { key(1001); }), "at most 1000 bytes"));
+}
+
 TEST(CollectiveLog, NcclTestsTellTimesAndWhereTheRanksAre) {
   const CollectiveLog log = ReadNcclTests(Sample("nccl_tests/two-nodes.txt"));
   ASSERT_EQ(log.tables.size(), 1U);
@@ -509,6 +698,47 @@ TEST(CollectiveLog, TitlesOfOsu) {
   EXPECT_EQ(closed.unknown.count, 2) << "behind a title and before its header";
 }
 
+// The ends of what a row of nccl-tests may say.
+TEST(CollectiveLog, RowsOfNcclTestsAtTheirEnds) {
+  const TempFolder folder;
+  const std::string nccl =
+      "# size time algbw busbw #wrong time algbw busbw #wrong\n"
+      "# (B) (us) (GB/s) (GB/s) (us) (GB/s) (GB/s)\n";
+  const auto read = [&](const std::string& row) {
+    return ReadNcclTests(folder.Write("log", nccl + row + "\n"));
+  };
+  for (const char* row :
+       {"1e15 10 1 1 0 10 1 1 0", "0 10 1 1 0 10 1 1 0", "8 10 0 0 0 10 0 0 0",
+        "8 10 1000000 1 0 10 1 1 0", "8 0 1 1 0 10 1 1 0", "8 10 1 1 N/A N/A N/A N/A N/A"}) {
+    const CollectiveLog log = read(row);
+    EXPECT_EQ(log.tables.at(0).rows.size(), 1U) << row;
+    EXPECT_EQ(log.unknown.count, 0) << row;
+  }
+  for (const char* row : {"-8 10 1 1 0 10 1 1 0", "8 10 1000001 1 0 10 1 1 0",
+                          "8 10 1 -1 0 10 1 1 0", "8 0 1 1 0 0 1 1 0", "8 10 1 1 0 10 1 1",
+                          "8 10 1 1 0 10 1 1 0 0", "8 N/A 1 1 0 N/A 1 1 0"}) {
+    const CollectiveLog log = read(row);
+    EXPECT_TRUE(log.tables.at(0).rows.empty()) << row;
+    EXPECT_EQ(log.unknown.count, 1) << row;
+  }
+  // Out of place comes first, in place second, and rates are the former's.
+  const CollectiveRow both = read("8 10 3 4 0 20 5 6 0").tables[0].rows.at(0);
+  EXPECT_DOUBLE_EQ(*both.out_of_place_s, 10e-6);
+  EXPECT_DOUBLE_EQ(*both.in_place_s, 20e-6);
+  EXPECT_DOUBLE_EQ(*both.bytes_per_s, 3e9);
+  EXPECT_DOUBLE_EQ(*both.bus_bytes_per_s, 4e9);
+  const CollectiveRow in_place = read("8 N/A 3 4 0 20 5 6 0").tables[0].rows.at(0);
+  EXPECT_FALSE(in_place.out_of_place_s);
+  EXPECT_DOUBLE_EQ(*in_place.in_place_s, 20e-6);
+  // A result that is wrong in either place is wrong.
+  for (const char* row : {"8 10 3 4 1 20 5 6 0", "8 10 3 4 0 20 5 6 1"}) {
+    EXPECT_EQ(read(row).tables[0].wrong, 1) << row;
+  }
+  // A table that begins anew has no units yet.
+  EXPECT_TRUE(Says(ErrorOf([&] { read("8 10 3 4 0 20 5 6 0\n# size time algbw busbw\n8 10 3 4"); }),
+                   "log:5: time: has no unit"));
+}
+
 // A header of a few bytes would keep the names of all hosts, and a file of 1 MB has 30,000.
 TEST(CollectiveLog, RanksOfManyTablesAreBounded) {
   const TempFolder folder;
@@ -572,6 +802,49 @@ TEST(Guess, TellsTheFileAndItsReader) {
   const auto of_lines = GuessFile(folder.Write(
       "train.log", "a job\nbegins\nglobal_step/sec: 2\nglobal_step/sec: 2\nglobal_step/sec: 4\n"));
   EXPECT_EQ(of_lines->why, "3 times of the form \"TensorFlow\", from line 3 on");
+}
+
+// By the first bytes, two words that stand together, or the name.
+TEST(Guess, TellsWhyItGuesses) {
+  const TempFolder folder;
+  const struct {
+    const char* name;
+    std::string content;
+    const char* what;
+    const char* why;
+  } cases[] = {
+      {"a", "\xd4\xc3\xb2\xa1", "a capture of packets (pcap)", "its first bytes"},
+      {"a", "\xa1\xb2\xc3\xd4", "a capture of packets (pcap)", "its first bytes"},
+      {"a", "\x4d\x3c\xb2\xa1", "a capture of packets (pcap)", "its first bytes"},
+      {"a", "\xa1\xb2\x3c\x4d", "a capture of packets (pcap)", "its first bytes"},
+      {"a", "\x0a\x0d\x0d\x0a", "a capture of packets (pcapng)", "its first bytes"},
+      {"a", "\x1f\x8b\x08", "compressed with gzip: gunzip it first", "its first bytes"},
+      {"a", "{\"distributedInfo\": {}, \"traceEvents\": []}",
+       "a trace of PyTorch's profiler, of one of several ranks",
+       "\"\"distributedInfo\"\" and \"\"traceEvents\"\""},
+      {"a", "{\"traceEvents\": []}", "a trace of PyTorch's profiler", "\"\"traceEvents\"\""},
+      {"a", "[{\"name\": \"NEGOTIATE_ALLREDUCE\"}]", "a timeline of Horovod",
+       "\"NEGOTIATE_ALLREDUCE\""},
+      {"a", "placement,local_bsz,step_time,sync_time\n", "a throughput trace of AdaptDL",
+       "\"local_bsz\" and \"sync_time\""},
+      {"a", "# OSU MPI Latency Test v7\n", "a table of the OSU micro-benchmarks",
+       "\"# OSU \" and \"Latency Test\""},
+      {"a", "# OSU MPI Broadcast v7\n", "a table of the OSU micro-benchmarks", "\"# OSU \""},
+      {"a", "name: a\nparameters: 5\n", "a workload file", "\"name:\" and \"parameters:\""},
+      {"a", "gradient_bytes: 5\n", "a workload file", "\"gradient_bytes:\""},
+      {"a.onnx", "\x08\x07", "a network in ONNX", "its name"},
+  };
+  for (const auto& c : cases) {
+    const auto guess = GuessFile(folder.Write(c.name, c.content));
+    ASSERT_TRUE(guess) << c.what << " " << c.why;
+    EXPECT_EQ(guess->what, c.what);
+    EXPECT_EQ(guess->why, c.why);
+  }
+  // Neither elsewhere than at the beginning, nor one of two words alone.
+  for (const std::string content : {"x\xd4\xc3\xb2\xa1", "x\x1f\x8b", "local_bsz\n", "busbw\n",
+                                    "name: a\n", "\"test_start\"\n", "cwnd: 5\n", ""}) {
+    EXPECT_FALSE(GuessFile(folder.Write("b", content))) << content;
+  }
 }
 
 }  // namespace
