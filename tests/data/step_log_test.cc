@@ -9,9 +9,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "data/values/size_limits.h"
@@ -148,6 +152,11 @@ TEST(StepLog, OfRanksThatDifferTheSlowestIsTaken) {
   EXPECT_EQ(alike.numbers, 40);
   EXPECT_NEAR(alike.mean_s, 0.355, 1e-12);
   EXPECT_FALSE(steps(0.55, 5).slowest) << "it tells too little";
+  // Half as many are enough, and a tenth more time is alike.
+  EXPECT_EQ(steps(0.55, 10).slowest, 1U);
+  EXPECT_FALSE(steps(0.55, 9).slowest);
+  EXPECT_EQ(steps(0.386, 20).slowest, 1U);
+  EXPECT_FALSE(steps(0.384, 20).slowest);
 }
 
 TEST(StepLog, AnEpochWithItsValidationIsSaid) {
@@ -805,6 +814,118 @@ TEST(StepLog, APatternThatFindsNoTimeIsToldWithWhatItFound) {
   EXPECT_TRUE(Says(error_of("a\nx 1\nx 2\n", "6,500"),
                    "own.log:2: --pattern: '6,500' is no time of a step; allowed: a group that"));
   EXPECT_TRUE(Says(error_of("a\nb\n", ""), "own.log: --pattern: matches none of 2 lines"));
+}
+
+// The words of a bar's title, to the letter but for capitals: what is of neither is named.
+TEST(StepLog, WordsOfATitle) {
+  const auto told = [](const std::string& title) {
+    return TellEach(Bar(title, 40, 40, 20), 0).log;
+  };
+  for (const char* title :
+       {"val:", "Valid", "validation 3:", "Validating", "validate", "Sanity Checking:", "test",
+        "Testing:", "eval", "Evaluating", "EVALUATION", "Predicting", "epoch 1 (val)"}) {
+    const StepLog log = told(title);
+    EXPECT_EQ(log.validation, 1) << title;
+    EXPECT_TRUE(log.series.empty() && log.bars.empty()) << title;
+  }
+  for (const char* title : {"Epoch 1", "epochs:", "Train", "TRAINING:", "step", "Steps", "iter",
+                            "Iteration 3:", "iterations", "batch", "Batches", "fit"}) {
+    const StepLog log = told(title);
+    ASSERT_EQ(log.series.size(), 1U) << title;
+    EXPECT_DOUBLE_EQ(log.series[0].mean_s(), 0.5) << title;
+    EXPECT_EQ(log.validation, 0) << title;
+  }
+  for (const char* title : {"Loading:", "validator", "my_val", "trainer", "tests", "Map"}) {
+    const StepLog log = told(title);
+    EXPECT_TRUE(log.series.empty()) << title;
+    EXPECT_EQ(log.validation, 0) << title;
+    EXPECT_EQ(log.bars, (std::map<std::string, std::int64_t>{{title, 1}}));
+  }
+}
+
+// Lines that belong to a form and tell no time, and those of validation, are understood.
+TEST(StepLog, LinesThatTellNoTime) {
+  const std::pair<const char*, int> cases[] = {{" 5/10 [==>...] - ETA: 3s - loss: 2.3", 0},
+                                               {"  0%|   | 0/10 [00:00<?, ?it/s]", 0},
+                                               {"  0%|   | 0/10 [00:00<?, ?s/it]", 0},
+                                               {"{'loss': 0.3, 'epoch': 1.0}", 0},
+                                               {"loss = 2.3, step = 100", 0},
+                                               {"TIME TRAINING: 12", 0},
+                                               {"{'eval_loss': 0.3}", 1},
+                                               {"step 250: train loss 2.4, val loss 2.5", 1}};
+  for (const auto& [line, validation] : cases) {
+    const StepLog log = TellEach(std::string(line) + "\n", 0).log;
+    EXPECT_EQ(log.validation, validation) << line;
+    EXPECT_EQ(log.without_time, 1 - validation) << line;
+    EXPECT_EQ(log.unknown.count, 0) << line;
+    EXPECT_TRUE(log.series.empty()) << line;
+  }
+}
+
+// fit() announces each epoch in a line of its own, evaluate() does not.
+TEST(StepLog, EpochsThatKerasAnnounces) {
+  const std::pair<const char*, bool> cases[] = {
+      {"Epoch 1/5", true},      {"  Epoch 12/50 ", true}, {"Epoch 1", false},
+      {"Epoch 1/5:", false},    {"epoch 1/5", false},     {"An Epoch 1/5", false},
+      {"Epoch [1/5", false},    {"Epoch 1/5 [0", false},  {"Epoch x/5", false},
+      {"Epoch 1/5 2/5", false}, {"Epoch 7/5", false}};
+  for (const auto& [line, announces] : cases) {
+    const StepLog log = TellEach(std::string(line) + "\n10/10 - 1s 30ms/step - loss: 0.9\n", 0).log;
+    ASSERT_EQ(log.series.size(), announces ? 1U : 0U) << line;
+    EXPECT_EQ(log.validation, announces ? 0 : 1) << line;
+    if (!announces) continue;
+    EXPECT_DOUBLE_EQ(log.series[0].mean_s(), 0.03);
+  }
+}
+
+// Hours and days of a bar's clock.
+TEST(StepLog, AClockCountsSecondsMinutesAndHours) {
+  const std::pair<const char*, double> cases[] = {
+      {"00:59", 59}, {"01:00", 60}, {"59:59", 3599}, {"1:00:00", 3600}, {"25:01:01", 90061}};
+  for (const auto& [clock, seconds] : cases) {
+    const std::string text =
+        fmt::format("Epoch 0: 100%|##| 7200/7200 [{}<00:00, 900.00it/s]\n", clock);
+    EXPECT_DOUBLE_EQ(TellEach(text, 0).log.series.at(0).mean_s(), (seconds + 0.5) / 7200) << clock;
+  }
+}
+
+// The first ten of more bars than that.
+TEST(StepLog, ManyBarsAreNotAllNamed) {
+  const auto error_of = [](int bars) {
+    std::string text;
+    for (int i = 0; i < bars; ++i) text += Bar("", 20 + i, 20 + i, 20);
+    return ErrorOf([&] { Chosen(text); });
+  };
+  EXPECT_TRUE(Says(error_of(10), "one of 20, 21, 22, 23, 24, 25, 26, 27, 28, 29 steps"));
+  EXPECT_TRUE(Says(error_of(12), "one of 20, 21, 22, 23, 24, 25, 26, 27, 28, 29 and 2 more steps"));
+}
+
+// As many digits as a rank has, as many launchers as there may be, and as far behind as it may be.
+TEST(StepLog, RanksThatAreNone) {
+  const std::string host(91, 'h');
+  const struct {
+    std::string text;
+    const char* rank;
+    std::string rest;
+  } cases[] = {{"[1234567] x", "1234567", " x"},
+               {"[12345678] x", "", "[12345678] x"},
+               {"1234567: x", "1234567", "x"},
+               {"12345678: x", "", "12345678: x"},
+               {"1: 2: 3: 4: x", "1.2.3", "4: x"},
+               {host + "[1,0]<stdout>:x", "0", "x"},
+               {host + "h[1,0]<stdout>:x", "", host + "h[1,0]<stdout>:x"},
+               {"[1,0]<stdoutxx>:x", "", "[1,0]<stdoutxx>:x"},
+               {"[1,0]<stdout>x", "", "[1,0]<stdout>x"},
+               {"1,0]<stdout>:x", "0", "x"},
+               {"10]<stdout>:x", "", "10]<stdout>:x"},
+               {"[rank1] x", "", "[rank1] x"},
+               {"[5]x", "", "[5]x"},
+               {"5:x", "", "5:x"}};
+  for (const auto& c : cases) {
+    std::string_view text = c.text;
+    EXPECT_EQ(TakeRank(&text), c.rank) << c.text;
+    EXPECT_EQ(text, c.rest);
+  }
 }
 
 TEST(StepLog, WhatTellsNothingIsRefused) {
