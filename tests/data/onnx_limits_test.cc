@@ -5,6 +5,7 @@
 
 #include <ctime>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -344,6 +345,134 @@ TEST(OnnxShapes, ByHand) {
 }
 
 // ---- Graphs that make no sense.
+
+// What picks, pads, scales and splits, with and without what may be left out.
+TEST(OnnxShapes, OfWhatIsMovedByHand) {
+  using Ints = Model::Ints;
+  using Int = Model::Int;
+  const auto shape = [](const std::function<std::string(Model*)>& build, int opset = 13) {
+    Model m(opset);
+    const std::string value = build(&m);
+    return ShapeHere(m, value);
+  };
+  const auto of = [&](const Dims& x, const std::string& op, const auto&... attributes) {
+    return shape([&](Model* m) { return m->Node(op, {m->Input("x", Texts(x))}, attributes...); });
+  };
+  const auto with = [&](const Dims& x, const std::string& op, const Dims& other,
+                        const auto&... attributes) {
+    return shape([&](Model* m) {
+      return m->Node(op, {m->Input("x", Texts(x)), m->Input("y", Texts(other), kInteger)},
+                     attributes...);
+    });
+  };
+  EXPECT_EQ(with({2, 3}, "GatherElements", {2, 2}), (Dims{2, 2}));
+  EXPECT_FALSE(with({2, 3}, "GatherElements", {2}));
+  EXPECT_EQ(with({2, 3, 4}, "GatherND", {5, 2}), (Dims{5, 4}));
+  EXPECT_EQ(with({2, 3, 4}, "GatherND", {5, 3}), (Dims{5}));
+  EXPECT_EQ(with({2, 3, 4}, "GatherND", {2, 5, 1}, Int{"batch_dims", 1}), (Dims{2, 5, 4}));
+  EXPECT_FALSE(with({2, 3, 4}, "GatherND", {5, 4}));
+  EXPECT_FALSE(with({2, 3, 4}, "GatherND", {2, 3}, Int{"batch_dims", 1}));
+  EXPECT_EQ(with({4, 5}, "SoftmaxCrossEntropyLoss", {4}), Dims());
+  EXPECT_EQ(with({4, 5}, "SoftmaxCrossEntropyLoss", {4}, Model::Word{"reduction", "none"}),
+            (Dims{4}));
+
+  EXPECT_EQ(of({2, 3, 4}, "ArgMax"), (Dims{1, 3, 4}));
+  EXPECT_EQ(of({2, 3, 4}, "ArgMin", Int{"axis", 1}), (Dims{2, 1, 4}));
+  EXPECT_EQ(of({2, 3, 4}, "ArgMax", Int{"axis", -1}, Int{"keepdims", 0}), (Dims{2, 3}));
+  EXPECT_EQ(of({2, 3, 4}, "ReduceSum"), (Dims{1, 1, 1}));
+  EXPECT_EQ(of({2, 3, 4}, "ReduceSum", Int{"noop_with_empty_axes", 1}), (Dims{2, 3, 4}));
+  EXPECT_EQ(of({2, 3, 7, 5}, "GlobalMaxPool"), (Dims{2, 3, 1, 1}));
+  EXPECT_EQ(of({1, 3, 1}, "Squeeze"), (Dims{3}));
+  EXPECT_EQ(of({2, 3, 4}, "Flatten"), (Dims{2, 12}));
+  EXPECT_EQ(of({2, 3, 4}, "Flatten", Int{"axis", 3}), (Dims{24, 1}));
+  EXPECT_EQ(of({2, 3, 4}, "Flatten", Int{"axis", -3}), (Dims{1, 24}));
+  EXPECT_EQ(with({2, 3}, "Concat", {2, 4}, Int{"axis", 1}), (Dims{2, 7}));
+  EXPECT_EQ(with({2, 3}, "Concat", {2, 4}), (Dims{2, 7})) << "before opset 4 the axis is 1";
+
+  // Lengths in front, then behind, of all axes or of those that are told; negative ones cut.
+  EXPECT_EQ(shape([](Model* m) {
+              const std::string pads = m->Integers("pads", {0, 1, 2, -1});
+              return m->Node("Pad", {m->Input("x", {"3", "4"}), pads});
+            }),
+            (Dims{5, 4}));
+  EXPECT_EQ(shape(
+                [](Model* m) {
+                  const std::string pads = m->Integers("pads", {1, 2});
+                  const std::string axes = m->Integers("axes", {-1});
+                  return m->Node("Pad", {m->Input("x", {"3", "4"}), pads, "", axes});
+                },
+                18),
+            (Dims{3, 7}));
+  EXPECT_EQ(shape([](Model* m) {
+              const std::string sizes = m->Integers("sizes", {1, 2, 9, 8});
+              return m->Node("Resize", {m->Input("x", {"1", "2", "3", "4"}), "", "", sizes});
+            }),
+            (Dims{1, 2, 9, 8}));
+  // Of scales what is whole of a length: 1.5 times 3 is 4.
+  EXPECT_EQ(shape(
+                [](Model* m) {
+                  onnx::NodeProto& node = m->Add("Upsample", {m->Input("x", {"1", "2", "3", "3"})});
+                  onnx::AttributeProto* scales = node.add_attribute();
+                  scales->set_name("scales");
+                  scales->set_type(onnx::AttributeProto::FLOATS);
+                  for (const float scale : {1.0F, 1.0F, 2.0F, 1.5F}) scales->add_floats(scale);
+                  return node.output(0);
+                },
+                7),
+            (Dims{1, 2, 6, 4}));
+
+  // Five in two, in four, and as they are told.
+  const auto split = [&](int count, const Dims& told) {
+    std::vector<std::optional<Dims>> parts;
+    for (int i = 0; i < count; ++i) {
+      parts.push_back(shape([&](Model* m) {
+        Names inputs = {m->Input("x", {"2", "5"})};
+        if (!told.empty()) inputs.push_back(m->Integers("told", told));
+        onnx::NodeProto& node = m->Add("Split", inputs, count);
+        Model::Set(node, Int{"axis", 1});
+        return node.output(i);
+      }));
+    }
+    return parts;
+  };
+  using Parts = std::vector<std::optional<Dims>>;
+  EXPECT_EQ(split(2, {}), (Parts{Dims{2, 3}, Dims{2, 2}}));
+  EXPECT_EQ(split(4, {}), (Parts{Dims{2, 2}, Dims{2, 2}, Dims{2, 1}, Dims{2, 0}}));
+  EXPECT_EQ(split(2, {1, 4}), (Parts{Dims{2, 1}, Dims{2, 4}}));
+  EXPECT_EQ(split(2, {6, 0}), (Parts{std::nullopt, std::nullopt}));
+  EXPECT_EQ(split(2, {1, 2, 2}), (Parts{std::nullopt, std::nullopt}));
+
+  // Of a recurrent layer the sequence comes first, or the batch.
+  for (const bool batch_first : {false, true}) {
+    for (const int output : {0, 1}) {
+      EXPECT_EQ(shape(
+                    [&](Model* m) {
+                      m->Weight("w", {1, 16, 3});
+                      m->Weight("r", {1, 16, 4});
+                      onnx::NodeProto& node =
+                          m->Add("LSTM", {m->Input("x", {"2", "5", "3"}), "w", "r"}, 3);
+                      Model::Set(node, Int{"hidden_size", 4});
+                      Model::Set(node, Int{"layout", batch_first ? 1 : 0});
+                      return node.output(output);
+                    },
+                    14),
+                batch_first ? (output == 0 ? Dims{2, 5, 1, 4} : Dims{2, 1, 4})
+                            : (output == 0 ? Dims{2, 1, 5, 4} : Dims{1, 5, 4}));
+    }
+  }
+  // Transposed convolutions to a size that is named, or told.
+  const auto back = [&](const auto& attribute) {
+    return shape([&](Model* m) {
+      m->Weight("w", {4, 3, 3, 3});
+      return m->Node("ConvTranspose", {m->Input("x", {"1", "4", "8", "7"}), "w"},
+                     Ints{"strides", {2, 3}}, Int{"group", 1}, attribute);
+    });
+  };
+  EXPECT_EQ(back(Model::Word{"auto_pad", "SAME_UPPER"}), (Dims{1, 3, 16, 21}));
+  EXPECT_EQ(back(Model::Word{"auto_pad", "VALID"}), (Dims{1, 3, 17, 21}));
+  EXPECT_EQ(back(Ints{"output_shape", {20, 22}}), (Dims{1, 3, 20, 22}));
+  EXPECT_FALSE(back(Ints{"output_shape", {20}}));
+}
 
 TEST(OnnxLimits, RanksThatDoNotFit) {
   const std::vector<std::string> ops = {"Conv",
