@@ -466,6 +466,183 @@ TEST(ImportOnnx, ActivationFunctions) {
             Function::kGeluTanh);
 }
 
+// An operator without a function of its own has that of one with the same work.
+TEST(ImportOnnx, ActivationsOfTheSameWork) {
+  const auto function = [](const std::function<std::string(Model&, const std::string&)>& f) {
+    Model m(20);
+    m.Output(f(m, m.Linear(m.Input("x", {"batch", "6"}), "fc", 6, 10)));
+    return OperationOf<ActivationOp>(Import(m), 1);
+  };
+  const std::pair<const char*, Function> cases[] = {{"ThresholdedRelu", Function::kRelu},
+                                                    {"Elu", Function::kSigmoid},
+                                                    {"Selu", Function::kSigmoid},
+                                                    {"Celu", Function::kSigmoid},
+                                                    {"Softplus", Function::kSigmoid},
+                                                    {"Softsign", Function::kSigmoid},
+                                                    {"Mish", Function::kSwish}};
+  for (const auto& [op, is] : cases) {
+    EXPECT_EQ(function([op = op](Model& m, const std::string& x) { return m.Node(op, {x}); }),
+              (ActivationOp{is, 1, 10}))
+        << op;
+  }
+  EXPECT_EQ(function([](Model& m, const std::string& x) {
+              return m.Node("Gelu", {x}, Model::Word{"approximate", "tanh"});
+            }).function,
+            Function::kGeluTanh);
+  // What is cut off below 0 and nowhere else, at 6, at another number, and above alone.
+  const auto clip = [&](const std::function<std::vector<std::string>(Model&)>& bounds) {
+    return function([&](Model& m, const std::string& x) {
+             std::vector<std::string> inputs = {x};
+             for (const std::string& bound : bounds(m)) inputs.push_back(bound);
+             return m.Node("Clip", inputs);
+           })
+        .function;
+  };
+  using Bounds = std::vector<std::string>;
+  EXPECT_EQ(clip([](Model& m) { return Bounds{m.Scalar(0)}; }), Function::kRelu);
+  EXPECT_EQ(clip([](Model& m) { return Bounds{m.Scalar(1)}; }), Function::kHardtanh);
+  EXPECT_EQ(clip([](Model& m) { return Bounds{m.Scalar(0), m.Scalar(5)}; }), Function::kHardtanh);
+  EXPECT_EQ(clip([](Model& m) { return Bounds{"", m.Scalar(6)}; }), Function::kHardtanh);
+  // A slope for each channel is trained.
+  Model m;
+  const std::string x = m.Linear(m.Input("x", {"batch", "6"}), "fc", 6, 10);
+  m.Weight("slope", {10});
+  m.Output(m.Node("PRelu", {x, "slope"}));
+  const Workload w = Import(m);
+  EXPECT_EQ(OperationOf<ActivationOp>(w, 1).function, Function::kLeakyRelu);
+  EXPECT_EQ(w.layers.at(1).tensors, (Dims{10}));
+}
+
+// What is multiplied or costs a division, a root or a power, and what is added or only looked at;
+// each operand beyond the first is an operation.
+TEST(ImportOnnx, ElementByElement) {
+  const auto layer = [](const char* op, int operands) {
+    Model m;
+    const std::string input = m.Input("x", {"batch", "6"});
+    const std::string x = m.Linear(input, "fc1", 6, 10);
+    const std::string y = m.Linear(input, "fc2", 6, 10);
+    std::vector<std::string> inputs = {x, y, x};
+    inputs.resize(static_cast<std::size_t>(operands));
+    m.Output(m.Node(op, inputs));
+    m.Output(y);
+    const Workload w = Import(m);
+    EXPECT_EQ(w.layers.size(), 3U) << op;
+    return w.layers.back();
+  };
+  const auto expect = [&](const char* op, int operands, ElementwiseKind kind, double flop) {
+    const Layer is = layer(op, operands);
+    EXPECT_EQ(std::get<ElementwiseOp>(is.operation), (ElementwiseOp{kind, 10, 1, operands < 2}))
+        << op;
+    EXPECT_EQ(is.forward_flop, Flop(flop)) << op;
+    EXPECT_TRUE(is.tensors.empty()) << op;
+  };
+  for (const char* op : {"Mul", "Div", "Pow", "Mod"}) {
+    expect(op, 2, ElementwiseKind::kMultiply, 10);
+  }
+  for (const char* op : {"Sqrt", "Exp", "Log", "Erf", "Sin", "Cos", "Reciprocal"}) {
+    expect(op, 1, ElementwiseKind::kMultiply, 10);
+  }
+  for (const char* op : {"Add", "Sub", "Max", "Min", "Sum", "Mean", "Less", "Equal"}) {
+    expect(op, 2, ElementwiseKind::kAdd, 10);
+  }
+  for (const char* op : {"Neg", "Abs", "Floor", "Ceil", "Round", "Sign", "IsNaN"}) {
+    expect(op, 1, ElementwiseKind::kAdd, 10);
+  }
+  for (const char* op : {"Max", "Min", "Sum", "Mean"}) {
+    expect(op, 3, ElementwiseKind::kAdd, 20);
+    expect(op, 1, ElementwiseKind::kAdd, 10);
+  }
+}
+
+// Weights may stand on either side, turned or not, as vectors, and one for each of some products.
+TEST(ImportOnnx, ProductsWithWeights) {
+  const auto import = [](const std::function<std::string(Model&)>& product) {
+    Model m;
+    m.Output(product(m));
+    const Workload w = Import(m);
+    EXPECT_EQ(w.layers.size(), 1U);
+    return w;
+  };
+  const Workload turned = import([](Model& m) {
+    m.Weight("w", {10, 6});
+    m.Weight("b", {10});
+    return m.Node("Gemm", {m.Input("x", {"batch", "6"}), "w", "b"}, Model::Int{"transB", 1});
+  });
+  EXPECT_EQ(OperationOf<DenseOp>(turned, 0), (DenseOp{1, 6, 10, true, false}));
+  EXPECT_EQ(turned.layers.at(0).forward_flop, Flop((2.0 * 6 + 1) * 10));
+  EXPECT_EQ(turned.layers.at(0).tensors, (Dims{60, 10}));
+  const Workload left = import([](Model& m) {
+    m.Weight("w", {10, 6});
+    return m.Node("Gemm", {"w", m.Input("x", {"batch", "6"})}, Model::Int{"transB", 1});
+  });
+  EXPECT_EQ(OperationOf<DenseOp>(left, 0), (DenseOp{1, 6, 10, false, false}));
+  EXPECT_EQ(left.layers.at(0).forward_flop, Flop(2.0 * 6 * 10));
+  const Workload vector = import([](Model& m) {
+    m.Weight("w", {6});
+    return m.Node("MatMul", {m.Input("x", {"batch", "6"}), "w"});
+  });
+  EXPECT_EQ(OperationOf<DenseOp>(vector, 0), (DenseOp{1, 6, 1, false, false}));
+  const Workload several = import([](Model& m) {
+    m.Weight("w", {4, 6, 10});
+    return m.Node("MatMul", {m.Input("x", {"batch", "4", "3", "6"}), "w"});
+  });
+  EXPECT_EQ(several.layers.at(0).kind, LayerKind::kDense);
+  EXPECT_EQ(OperationOf<BatchedProductOp>(several, 0),
+            (BatchedProductOp{.count = 4, .rows = 3, .columns = 10, .depth = 6}));
+  EXPECT_EQ(several.layers.at(0).forward_flop, Flop(2.0 * 6 * 4 * 3 * 10));
+  EXPECT_EQ(several.layers.at(0).tensors, (Dims{240}));
+  const Workload first = import([](Model& m) {
+    m.Weight("w", {1, 6, 10});
+    return m.Node("MatMul", {m.Input("x", {"batch", "3", "6"}), "w"});
+  });
+  EXPECT_EQ(OperationOf<DenseOp>(first, 0), (DenseOp{3, 6, 10, false, false}));
+}
+
+// A table that is picked from along its second axis, and a recurrent layer with the batch first.
+TEST(ImportOnnx, OtherAxes) {
+  Model m(14);
+  m.Weight("table", {32, 200});
+  m.Output(m.Node("Gather", {"table", m.Input("ids", {"batch", "12"}, kInteger)},
+                  Model::Int{"axis", 1}));
+  const Workload table = Import(m);
+  ASSERT_EQ(table.layers.size(), 1U);
+  EXPECT_EQ(OperationOf<EmbeddingOp>(table, 0), (EmbeddingOp{200, 32, 12}));
+  Model r(14);
+  r.Weight("w", {1, 48, 32});
+  r.Weight("r", {1, 48, 16});
+  r.Weight("b", {1, 96});
+  r.Output(r.Node("GRU", {r.Input("x", {"batch", "12", "32"}), "w", "r", "b"},
+                  Model::Int{"hidden_size", 16}, Model::Int{"layout", 1}));
+  const Workload gru = Import(r);
+  ASSERT_EQ(gru.layers.size(), 1U);
+  EXPECT_EQ(OperationOf<RecurrentOp>(gru, 0), (RecurrentOp{RecurrentCell::kGru, 12, 32, 16, 1}));
+  EXPECT_EQ(gru.layers[0].tensors, (Dims{1536, 768, 48, 48}));
+  EXPECT_EQ(gru.layers[0].forward_flop, Flop(12.0 * 16 * (2 * 3 * (32 + 16) + 3 * 3 + 13)));
+}
+
+// Windows with gaps cannot be measured; sums over channels, and over axes that come in another
+// order, are windows of one column.
+TEST(ImportOnnx, OtherWindows) {
+  Model m;
+  const std::string x = m.Convolution(m.Input("x", {"batch", "3", "9", "9"}), "w", 3, 4, 1, 1, 0);
+  m.Output(m.Node("MaxPool", {x}, Model::Ints{"kernel_shape", {2, 2}},
+                  Model::Ints{"dilations", {2, 2}}));
+  m.Output(m.Node("LpPool", {x}, Model::Ints{"kernel_shape", {3, 3}}));
+  m.Output(m.Node("ReduceSum", {x, m.Integers("axes", {1})}));
+  m.Output(m.Node("ReduceMean", {x}, Model::Ints{"axes", {3, 2}}));
+  const Workload w = Import(m);
+  ASSERT_EQ(w.layers.size(), 5U);
+  EXPECT_EQ(w.layers[1].operation.index(), 0U);
+  EXPECT_EQ(w.layers[1].forward_flop, Flop(4.0 * 4 * 7 * 7));
+  EXPECT_EQ(OperationOf<PoolingOp>(w, 2),
+            (PoolingOp{PoolingKind::kAverage, 4, {9, 9}, {3, 3}, {}, {}}));
+  EXPECT_EQ(OperationOf<PoolingOp>(w, 3),
+            (PoolingOp{PoolingKind::kAverage, 81, {4, 1}, {4, 1}, {}, {}}));
+  EXPECT_EQ(w.layers[3].forward_flop, Flop(4.0 * 81));
+  EXPECT_EQ(OperationOf<PoolingOp>(w, 4),
+            (PoolingOp{PoolingKind::kAverage, 4, {81, 1}, {81, 1}, {}, {}}));
+}
+
 // Of 6 rows of 10 features: over one axis since opset 13, the last where none is said; before, over
 // all from the axis on, the second where none is said.
 TEST(ImportOnnx, SoftmaxIsOverTheAxesOfItsOpset) {
