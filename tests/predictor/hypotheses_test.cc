@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "predictor/diagnose/advice.h"
@@ -15,6 +17,7 @@
 #include "predictor/search/one_worker.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/devices.h"
+#include "tests/support/input_error.h"
 
 namespace stepcast {
 namespace {
@@ -476,6 +479,96 @@ TEST(Weighing, SurprisesAreStandardDeviations) {
   for (const ExplainedBy& one : diagnosis.causes) {
     EXPECT_NEAR(one.surprise, std::log(3.0 / one.step.si()) / kSd, 1e-9);
   }
+}
+
+std::map<Cause, double> ProbabilitiesOf(const Diagnosis& diagnosis) {
+  std::map<Cause, double> probabilities;
+  for (const ExplainedBy& one : diagnosis.causes) probabilities[one.cause] = one.probability;
+  return probabilities;
+}
+void ExpectSameProbabilities(const Diagnosis& diagnosis, const Diagnosis& expected, double within) {
+  const std::map<Cause, double> probabilities = ProbabilitiesOf(diagnosis);
+  ASSERT_EQ(probabilities.size(), expected.causes.size());
+  for (const auto& [cause, probability] : ProbabilitiesOf(expected)) {
+    EXPECT_NEAR(probabilities.at(cause), probability, within)
+        << kCauseNames[static_cast<int>(cause)];
+  }
+}
+
+// It does not matter in which order things were measured.
+TEST(Weighing, WhatIsKnownHasNoOrder) {
+  const Predictor predictor = PredictorOf(TheTruth());
+  const Plan one = OneWorkerOf(BasePlan());
+  std::vector<Measurement> known = {
+      Measurement::RoundTrip(Milliseconds(20.0)), Measurement::Rate(GigabitsPerSecond(0.5), 8),
+      Measurement::Step(one, predictor.PredictStep(one).total() * 1.1),
+      Measurement::Loss(0.001, 5000)};
+  Complaint complaint{BasePlan(), predictor.PredictStep(BasePlan()).total() * 2.0, known};
+  const Diagnosis diagnosis = Diagnose(predictor, complaint);
+  for (std::size_t turn = 1; turn < known.size(); ++turn) {
+    std::rotate(known.begin(), known.begin() + 1, known.end());
+    complaint.known = known;
+    ExpectSameProbabilities(Diagnose(predictor, complaint), diagnosis, 1e-6);
+  }
+  std::reverse(known.begin(), known.end());
+  complaint.known = known;
+  ExpectSameProbabilities(Diagnose(predictor, complaint), diagnosis, 1e-6);
+}
+
+// Of each packet it is known whether it got lost: 10 of 1000 and 15 of 500 are 25 of 1500.
+TEST(Weighing, LossesOfTwoPingsAddUp) {
+  const Predictor predictor = PredictorOf(TheTruth());
+  const auto diagnose = [&](const std::vector<Measurement>& known) {
+    return Diagnose(predictor, {BasePlan(), Seconds(1.0), known}, {1e4, false});
+  };
+  const Diagnosis both = diagnose({Measurement::Loss(0.01, 1000), Measurement::Loss(0.03, 500)});
+  ExpectSameProbabilities(both, diagnose({Measurement::Loss(25.0 / 1500, 1500)}), 1e-9);
+  EXPECT_NEAR(Explained(both, Cause::kLoss).size.value, 25.0 / 1500, 0.002);
+}
+
+// Probabilities sum to one and fall behind the cause that is named, and without a cause nothing is
+// added to the step.
+TEST(Weighing, CausesAreAllThereIs) {
+  const Predictor predictor = PredictorOf(TheTruth());
+  for (const double longer : {0.7, 1.0, 1.5, 4.0}) {
+    const Diagnosis diagnosis =
+        Diagnose(predictor, {BasePlan(), predictor.PredictStep(BasePlan()).total() * longer, {}});
+    double sum = 0;
+    for (std::size_t i = 0; i < diagnosis.causes.size(); ++i) {
+      const ExplainedBy& one = diagnosis.causes[i];
+      sum += one.probability;
+      EXPECT_LE(one.probability, i > 1 ? diagnosis.causes[i - 1].probability : 1.0);
+      if (one.cause == Cause::kNothing) {
+        EXPECT_EQ(one.added.si(), 0);
+      } else {
+        EXPECT_LT(one.added.si(), one.step.si());
+      }
+    }
+    EXPECT_NEAR(sum, 1, 1e-9) << longer;
+  }
+}
+
+TEST(Weighing, WhatIsNoMeasurementIsRefused) {
+  const Predictor predictor = PredictorOf(TheTruth());
+  const auto error_of = [&](Duration<> step, const std::vector<Measurement>& known) {
+    return ErrorOf([&] { Diagnose(predictor, {BasePlan(), step, known}, {1e4, false}); });
+  };
+  for (const double none : {0.0, -1.0, HUGE_VAL}) {
+    const std::string value = none == 0 ? "0" : none < 0 ? "-1" : "inf";
+    const std::string more = ": '" + value + "' is out of range; allowed: more than 0";
+    EXPECT_TRUE(Says(error_of(Seconds(none), {}), "measured" + more));
+    EXPECT_TRUE(Says(error_of(Seconds(1.0), {Measurement::Rate(BytesPerSecond(none), 1)}),
+                     "flow-rate" + more));
+    EXPECT_TRUE(
+        Says(error_of(Seconds(1.0), {Measurement::RoundTrip(Seconds(none))}), "ping" + more));
+    EXPECT_TRUE(Says(error_of(Seconds(1.0), {Measurement::Step(BasePlan(), Seconds(none))}),
+                     "measured" + more));
+  }
+  for (const auto& [share, packets] : {std::pair(1.0, 10.0), {-0.1, 10.0}, {0.1, 0.5}}) {
+    EXPECT_TRUE(Says(error_of(Seconds(1.0), {Measurement::Loss(share, packets)}),
+                     "is out of range; allowed: from 0 to less than 1, of at least one packet"));
+  }
+  EXPECT_FALSE(error_of(Seconds(1.0), {Measurement::Loss(0, 1)}));
 }
 
 TEST(Weighing, RemediesFitAndAreForecastWithTheCauseUnlessTheyCureIt) {
