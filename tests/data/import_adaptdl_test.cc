@@ -84,6 +84,10 @@ TEST(ImportAdaptdl, NamesComeFromTheFileUnlessGiven) {
   EXPECT_EQ(AdaptdlApplication("my_net_placements.csv"), "my_net");
   EXPECT_EQ(AdaptdlApplication("trace.csv"), "trace");
   EXPECT_EQ(AdaptdlApplication("_trace.csv"), "_trace");
+  // A file that is named after what it holds has its folder's name.
+  EXPECT_EQ(AdaptdlApplication("/a/ncf/placements.csv"), "ncf");
+  EXPECT_EQ(AdaptdlApplication("/a/yolov3/scalability.csv"), "yolov3");
+  EXPECT_EQ(AdaptdlApplication("/a/yolov3/scalability2.csv"), "scalability2");
   EXPECT_EQ(AdaptdlWorkload("cifar10"), "resnet18_cifar10");
   EXPECT_EQ(AdaptdlWorkload("my_net"), "my_net");
   EXPECT_EQ(Import("my_net_placements.csv", kPlacements).at(0).workload, "my_net");

@@ -5,9 +5,13 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <ctime>
 #include <numeric>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "data/io/training_steps_file.h"
 #include "data/pcap/capture_file.h"
@@ -88,6 +92,149 @@ TEST(DecodePacket, CookedCapturesTellTheDirection) {
       EXPECT_EQ(packet.outgoing, outgoing) << static_cast<int>(link);
       EXPECT_EQ(packet.interface, link == LinkType::kCooked2 ? sent.interface : 0);
     }
+  }
+}
+
+// Takes a packet apart of which so many bytes were kept.
+pcap::Decoded DecodeBytes(LinkType link, const std::string& bytes, std::size_t kept,
+                          pcap::Packet* packet) {
+  // On the heap, so that whoever reads too far is seen.
+  const std::vector<unsigned char> heap(bytes.begin(),
+                                        bytes.begin() + static_cast<std::ptrdiff_t>(kept));
+  return pcap::Decode(static_cast<int>(link), {heap.data(), heap.size(), bytes.size()}, packet);
+}
+pcap::Decoded DecodeBytes(LinkType link, const std::string& bytes) {
+  pcap::Packet packet;
+  return DecodeBytes(link, bytes, bytes.size(), &packet);
+}
+
+// What is needed is the link's header, IP's, and 20 bytes of TCP's or 8 of UDP's; what was cut off
+// before is cut short, and a packet that is shorter than it says is broken.
+TEST(DecodePacket, TakesWhatItNeeds) {
+  using D = pcap::Decoded;
+  const std::pair<LinkType, std::size_t> links[] = {{LinkType::kEthernet, 14},
+                                                    {LinkType::kCooked, 16},
+                                                    {LinkType::kCooked2, 20},
+                                                    {LinkType::kLoopback, 4},
+                                                    {LinkType::kRaw, 0}};
+  for (const auto& [link, header] : links) {
+    for (const bool ipv6 : {false, true}) {
+      for (const bool udp : {false, true}) {
+        TestPacket sent{.sequence = 0x01020304, .payload = 100, .flags = "S", .udp = udp};
+        if (ipv6) sent.from = "fd00::1", sent.to = "fd00::2";
+        const std::string bytes = sent.Bytes(link);
+        const std::size_t needed = header + (ipv6 ? 40 : 20) + (udp ? 8 : 20);
+        for (std::size_t kept = 0; kept <= bytes.size(); ++kept) {
+          pcap::Packet packet;
+          const D decoded = DecodeBytes(link, bytes, kept, &packet);
+          ASSERT_EQ(decoded, kept < needed ? D::kCutShort : D::kPacket) << kept;
+          ASSERT_EQ(packet.payload, decoded == D::kPacket ? 100 : 0) << kept;
+          ASSERT_EQ(DecodeBytes(link, bytes.substr(0, kept)),
+                    kept < bytes.size() ? D::kBroken : D::kPacket)
+              << kept;
+        }
+      }
+    }
+  }
+}
+
+TEST(DecodePacket, TellsFlagsPortsAndNumbers) {
+  for (const std::string flags : {"", "S", "F", "R", "A", "SA", "FA"}) {
+    const std::string bytes =
+        TestPacket{.from_port = 0x0102, .to_port = 0xfffe, .sequence = 0xf1020304, .flags = flags}
+            .Bytes(LinkType::kRaw);
+    pcap::Packet packet;
+    ASSERT_EQ(DecodeBytes(LinkType::kRaw, bytes, bytes.size(), &packet), pcap::Decoded::kPacket);
+    EXPECT_EQ(packet.syn, flags.find('S') != std::string::npos) << flags;
+    EXPECT_EQ(packet.fin, flags.find('F') != std::string::npos) << flags;
+    EXPECT_EQ(packet.rst, flags.find('R') != std::string::npos) << flags;
+    EXPECT_EQ(packet.from_port, 0x0102);
+    EXPECT_EQ(packet.to_port, 0xfffe);
+    EXPECT_EQ(packet.sequence, 0xf1020304);
+    EXPECT_EQ(packet.payload, 0);
+  }
+}
+
+// Headers between, options, and pieces of which the first alone has ports.
+TEST(DecodePacket, HeadersBetween) {
+  using D = pcap::Decoded;
+  const auto decode = [](std::string bytes, LinkType link = LinkType::kRaw) {
+    pcap::Packet packet;
+    const D decoded = DecodeBytes(link, bytes, bytes.size(), &packet);
+    EXPECT_TRUE(decoded != D::kPacket || (packet.payload == 100 && packet.to_port == 2000));
+    return decoded;
+  };
+  const std::string v4 = TestPacket{.payload = 100}.Bytes(LinkType::kRaw);
+  const auto v4_with = [&](std::size_t at, int value) {
+    std::string bytes = v4;
+    bytes[at] = static_cast<char>(value);
+    return bytes;
+  };
+  std::string options = v4_with(0, 0x46);
+  options.insert(20, 4, '\1');
+  options.replace(2, 2, Big(options.size(), 2));
+  EXPECT_EQ(decode(options), D::kPacket);
+  EXPECT_EQ(decode(v4_with(0, 0x44)), D::kBroken) << "a header of 16 bytes";
+  EXPECT_EQ(decode(v4_with(0, 0x55)), D::kBroken) << "IP of version 5";
+  EXPECT_EQ(decode(v4_with(6, 0x40)), D::kPacket) << "not to be cut";
+  EXPECT_EQ(decode(v4_with(6, 0x20)), D::kPacket) << "the first of several pieces";
+  EXPECT_EQ(decode(v4_with(6, 0x10)), D::kOther);
+  EXPECT_EQ(decode(v4_with(7, 1)), D::kOther);
+  EXPECT_EQ(decode(v4_with(9, 1)), D::kOther) << "ICMP";
+  EXPECT_EQ(decode(v4_with(32, 0x10)), D::kBroken) << "TCP's header of 4 bytes";
+
+  const std::string v6 =
+      TestPacket{.from = "fd00::1", .to = "fd00::2", .payload = 100}.Bytes(LinkType::kRaw);
+  const auto v6_with = [&](int kind, int length, unsigned offset, std::size_t size) {
+    std::string bytes = v6;
+    std::string header = Big(6, 1) + Big(static_cast<std::uint64_t>(length), 1) + Big(offset, 2);
+    header.resize(size);
+    bytes.insert(40, header);
+    bytes[6] = static_cast<char>(kind);
+    return bytes.replace(4, 2, Big(bytes.size() - 40, 2));
+  };
+  for (const int kind : {0, 43, 60, 135}) {
+    EXPECT_EQ(decode(v6_with(kind, 0, 0, 8)), D::kPacket) << kind;
+    EXPECT_EQ(decode(v6_with(kind, 2, 0, 24)), D::kPacket) << kind;
+  }
+  EXPECT_EQ(decode(v6_with(44, 0, 0, 8)), D::kPacket);
+  EXPECT_EQ(decode(v6_with(44, 2, 1, 8)), D::kPacket) << "the first of several, of any number";
+  EXPECT_EQ(decode(v6_with(44, 0, 8, 8)), D::kOther);
+  EXPECT_EQ(decode(v6_with(51, 4, 0, 24)), D::kPacket) << "counted in fours";
+  EXPECT_EQ(decode(v6_with(59, 0, 0, 8)), D::kOther) << "nothing more";
+
+  const std::string frame = TestPacket{.payload = 100}.Bytes(LinkType::kEthernet);
+  for (const unsigned tag : {0x8100U, 0x88a8U, 0x9100U, 0x8101U}) {
+    std::string tagged = frame;
+    tagged.insert(12, Big(tag, 2) + Big(7, 2));
+    EXPECT_EQ(decode(tagged, LinkType::kEthernet), tag == 0x8101 ? D::kOther : D::kPacket) << tag;
+  }
+  std::string mistyped = frame;
+  mistyped.replace(12, 2, Big(0x86dd, 2));
+  EXPECT_EQ(decode(mistyped, LinkType::kEthernet), D::kBroken);
+}
+
+// By the numbers of libpcap: Ethernet, Linux cooked in both forms, raw IP in three, BSD loopback in
+// two; not wireless, token ring or Bluetooth.
+TEST(DecodePacket, LinksThatAreKnown) {
+  for (const int type : {1, 113, 276, 12, 228, 229, 0, 108}) {
+    EXPECT_TRUE(pcap::KnowsLinkType(type)) << type;
+  }
+  for (const int type : {105, 127, 6, 187, -1}) EXPECT_FALSE(pcap::KnowsLinkType(type)) << type;
+}
+
+TEST(DecodePacket, AddressesAreWrittenAsTheyAreRead) {
+  const std::pair<const char*, const char*> cases[] = {{"10.0.0.1", "10.0.0.1"},
+                                                       {"::ffff:10.0.0.1", "10.0.0.1"},
+                                                       {"fd00:0::1", "fd00::1"},
+                                                       {"::1", "::1"}};
+  for (const auto& [text, written] : cases) {
+    const auto address = pcap::IpAddress::Parse(text);
+    ASSERT_TRUE(address) << text;
+    EXPECT_EQ(address->Text(), written);
+  }
+  for (const char* text : {"", "10.0.0", "host", "10.0.0.256", "fd00"}) {
+    EXPECT_FALSE(pcap::IpAddress::Parse(text)) << text;
   }
 }
 
