@@ -1433,8 +1433,9 @@ TEST(ImportKineto, Errors) {
     std::string text;
     const char* says;
   } cases[] = {
-      {"", ": is empty; allowed: a trace in JSON"},
-      {"\x1f\x8b\x08 and so on", ": is compressed with gzip; allowed: plain JSON: gunzip"},
+      {"", "trace.json: is empty; allowed: a trace in JSON"},
+      {"\x1f\x8b\x08 and so on",
+       "trace.json: is compressed with gzip; allowed: plain JSON: gunzip"},
       {"Name,Self CPU\n", ":1: byte 1: is not JSON; allowed: a trace as export_chrome_trace()"},
       {"{\"traceEvents\": [\n{\"ph\": \"X\",\n\"dur\": nan}]}", ":3: byte 39: is not JSON"},
       {"{\"traceEvents\": [\n{\"ph\": \"X\",\n\"dur\": 1e999}]}", ":3: byte 38: is not JSON"},
@@ -1447,18 +1448,18 @@ TEST(ImportKineto, Errors) {
       {"{\"a\": \"\xed\xa0\x80\"}", ":1: byte 8: is not JSON"},
       {"{\"a\": \"\\ud800\"}", ":1: byte 8: is not JSON"},
       {"{\"a\": \"\\udc00\"}", ":1: byte 15: is not JSON"},
-      {"{}", "traceEvents: is missing; allowed: a trace as export_chrome_trace()"},
+      {"{}", "trace.json: traceEvents: is missing; allowed: a trace as export_chrome_trace()"},
       {"7", "'7' is not a trace"},
       {"{\"traceEvents\": 7}", "traceEvents: '7' is not a list"},
       {"{\"traceEvents\": [7]}", "traceEvents: '7' is not an event"},
       {"{\"traceEvents\": [[{}]]}", "traceEvents: '[' is not an event"},
       {"{\"traceEvents\": [], \"traceEvents\": []}", "traceEvents: is given twice"},
-      {"{\"traceEvents\": []}", ": has no operators; allowed: a trace of training steps"},
+      {"{\"traceEvents\": []}", "trace.json: has no operators; allowed: a trace of training steps"},
       {with(head + R"(, "ts": 1, "dur": 2})"),
-       ": has no shapes; allowed: a trace of training steps recorded with "
+       "trace.json: has no shapes; allowed: a trace of training steps recorded with "
        "torch.profiler.profile(..., record_shapes=True)"},
       {with(head + R"(, "ts": 1, "dur": 2, "args": {"Input Dims": [[2, 3]]}})"),
-       ": has no backward pass of a layer"},
+       "trace.json: has no backward pass of a layer"},
       {with(head + R"(, "ts": 1, "dur": -2})"), ":5: dur: '-2' is negative; allowed: 0 or more"},
       {with(head + R"(, "ts": 1, "dur": 1000000000001})"),
        ":5: dur: '1000000000001' is out of range; allowed: at most 1e6 s"},
@@ -1516,7 +1517,7 @@ TEST(ImportKineto, TimesThatNoStepTakes) {
   };
   EXPECT_EQ(Import(backward(5e11, 4e11)).profile.samples.back().seconds.front(), 9e5);
   EXPECT_TRUE(Says(ErrorOf([&] { Import(backward(9e11, 9e11)); }),
-                   "aten::relu: '1800000 s' is longer than a call may take"));
+                   "trace.json: aten::relu: '1800000 s' is longer than a call may take"));
 
   GpuTrace gpu;
   CpuStep(&gpu, 0, 30, "ProfilerStep#1");
@@ -1535,14 +1536,14 @@ TEST(ImportKineto, NumbersOfLaunchesMustBeUnique) {
   Trace trace = CpuTrace();
   trace.Event("cuda_runtime", "cudaLaunchKernel", 50, 1, kMain, R"("correlation": 4)");
   trace.Event("kernel", "k", 60, 1, 0, R"("correlation": 4)");
-  EXPECT_TRUE(Says(ErrorOf([&] {
-                     Trace twice = trace;
-                     twice.Event("cuda_runtime", "cudaLaunchKernel", 180, 1, kMain,
-                                 R"("correlation": 4)");
-                     Import(twice);
-                   }),
-                   "correlation: '4' is the number of launches by several operators; allowed: a "
-                   "trace of one process"));
+  EXPECT_TRUE(Says(
+      ErrorOf([&] {
+        Trace twice = trace;
+        twice.Event("cuda_runtime", "cudaLaunchKernel", 180, 1, kMain, R"("correlation": 4)");
+        Import(twice);
+      }),
+      "trace.json: correlation: '4' is the number of launches by several operators; allowed: a "
+      "trace of one process"));
 }
 
 // Other events and arguments are not looked at, whatever they hold.

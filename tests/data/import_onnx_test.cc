@@ -598,6 +598,36 @@ TEST(ImportOnnx, ProductsWithWeights) {
   EXPECT_EQ(OperationOf<DenseOp>(first, 0), (DenseOp{3, 6, 10, false, false}));
 }
 
+// Scores that are scaled by a number are one product; a number over them is none.
+TEST(ImportOnnx, ScalesOfScores) {
+  const auto layers = [](const std::function<std::string(Model&, const std::string&)>& scale) {
+    Model m;
+    const std::string x = m.Input("x", {"batch", "4", "6"});
+    const std::string keys =
+        m.Node("Transpose", {m.Linear(x, "k", 6, 8)}, Model::Ints{"perm", {0, 2, 1}});
+    m.Output(scale(m, m.Node("MatMul", {m.Linear(x, "q", 6, 8), keys})));
+    return Import(m).layers;
+  };
+  const auto bare = layers([](Model&, const std::string& scores) { return scores; });
+  ASSERT_EQ(bare.size(), 4U);
+  EXPECT_EQ(bare.back().forward_flop, Flop(2.0 * 8 * 16));
+  for (const char* op : {"Mul", "Div"}) {
+    const auto scaled = layers([op](Model& m, const std::string& scores) {
+      return m.Node(op, {scores, m.Scalar(8)});
+    });
+    ASSERT_EQ(scaled.size(), 4U) << op;
+    EXPECT_EQ(scaled.back().forward_flop, Flop(2.0 * 8 * 16 + 16)) << op;
+    const auto turned = layers([op](Model& m, const std::string& scores) {
+      return m.Node(op, {m.Scalar(8), scores});
+    });
+    EXPECT_EQ(turned.size(), op == std::string("Mul") ? 4U : 5U) << op;
+  }
+  EXPECT_EQ(layers([](Model& m, const std::string& scores) {
+              return m.Node("Add", {scores, m.Scalar(8)});
+            }).size(),
+            5U);
+}
+
 // A table that is picked from along its second axis, and a recurrent layer with the batch first.
 TEST(ImportOnnx, OtherAxes) {
   Model m(14);

@@ -520,6 +520,35 @@ TEST(ImportRanks, CallsOfALaunch) {
   }
 }
 
+// A call tells its group, size and number for a kernel that says nothing.
+TEST(ImportRanks, ACallTellsTheGroupOfItsKernel) {
+  std::vector<RankFile> files;
+  for (const int rank : {0, 1}) {
+    RankFile file = RankFile(World(rank, 4)).Step(1, 0, 100);
+    // The first of one rank is the second of the other: numbers tell.
+    for (const int call : {0, 1}) {
+      const int number = rank == 0 ? call : 1 - call;
+      const std::string id = R"("External id": )" + std::to_string(70 + call);
+      file.Event("cpu_op", "record_param_comms", 10 + 10 * call, 5, 2,
+                 id + ", " +
+                     Message("allreduce", 9, 9, "Float", 2,
+                             Group("7", "[0, 1]") + R"(, "Seq": )" + std::to_string(number)));
+      file.Collective("ncclDevKernel_x(a)", 11 + 10 * call, 20 + 40 * call,
+                      10 + 5 * rank + 10 * number, id);
+    }
+    files.push_back(file);
+  }
+  const TrainingRanks training = Import(files);
+  EXPECT_TRUE(training.not_compared.empty());
+  EXPECT_FALSE(training.groups_are_taken);
+  EXPECT_NEAR(training.ranks[0].mean.waits, 0, kTight);
+  EXPECT_NEAR(training.ranks[1].mean.waits, 10 * kUs, kTight);
+  ASSERT_EQ(training.classes.size(), 1U);
+  EXPECT_EQ(training.classes[0].type, "Float");
+  EXPECT_EQ(training.classes[0].ranks, 2);
+  EXPECT_NEAR(*training.classes[0].transfer_s, 15 * kUs, kTight);
+}
+
 // ---- The same call on several ranks.
 
 // By their numbers where there are some, although the order of their kernels differs.
@@ -900,42 +929,47 @@ TEST(ImportRanks, TracesOfDifferentTrainings) {
     const char* says;
   } cases[] = {
       {file(World(0, 2)), "rank1.json: distributedInfo.rank: '0' is the rank of "},
-      {file(World(1, 4)), "distributedInfo.world_size: '4' is another than that of "},
-      {file(World(1, 2, "gloo")), "distributedInfo.backend: 'gloo' is another than that of "},
-      {file(World(2, 2)), "rank: '2' is none of the world's; allowed: less than its world_size, 2"},
-      {file(untold), "distributedInfo.rank: is missing; allowed: in all traces, as in "},
+      {file(World(1, 4)), "rank1.json: distributedInfo.world_size: '4' is another than that of "},
+      {file(World(1, 2, "gloo")),
+       "rank1.json: distributedInfo.backend: 'gloo' is another than that of "},
+      {file(World(2, 2)),
+       "rank1.json: distributedInfo.rank: '2' is none of the world's; allowed: less than its "
+       "world_size, 2"},
+      {file(untold),
+       "rank1.json: distributedInfo.rank: is missing; allowed: in all traces, as in "},
       {file(R"("distributedInfo": {"rank": -1, "world_size": 2})"),
-       "distributedInfo.rank: '-1' is not a number of ranks; allowed: 0 to 1000000"},
+       "rank1.json: distributedInfo.rank: '-1' is not a number of ranks; allowed: 0 to 1000000"},
       {file(R"("distributedInfo": {"rank": 1, "world_size": "all"})"),
-       "distributedInfo.world_size: 'all' is not a number of ranks"},
+       "rank1.json: distributedInfo.world_size: 'all' is not a number of ranks"},
       {RankFile(World(1, 2)).Compute(5, 10, 10).Text(), "rank1.json: marks no steps, unlike "},
       {RankFile(World(1, 2)).Step(1, 0, 9).Event("cpu_op", "aten::mm", 1, 2, 1).Text(),
        "rank1.json: has no kernels, unlike "},
       {RankFile(World(1, 2)).Step(1, 0, 100).Step(1, 200, 9).Compute(5, 10, 10).Text(),
-       "ProfilerStep#1: is marked twice; allowed: a trace of one process"},
+       "rank1.json: ProfilerStep#1: is marked twice; allowed: a trace of one process"},
       {RankFile(World(1, 2)).Step(1, 0, 100).Step(2, 50, 100).Compute(5, 10, 10).Text(),
        "ProfilerStep#1: has not ended where ProfilerStep#2 begins"},
       {RankFile(World(1, 2))
            .Event("user_annotation", "ProfilerStep#x", 0, 10, 1)
            .Compute(5, 10, 10)
            .Text(),
-       "name: 'ProfilerStep#x' is not the mark of a step"},
-      {RankFile(World(1, 2)).Step(1, 0, 9).Text(), "has neither kernels nor operators"},
+       "rank1.json: name: 'ProfilerStep#x' is not the mark of a step"},
+      {RankFile(World(1, 2)).Step(1, 0, 9).Text(), "rank1.json: has neither kernels nor operators"},
       {RankFile(World(1, 2)).Step(1, 0, 9).Compute(5, 10, 0).Text(),
-       "has no step in which anything took time"},
+       "rank1.json: has no step in which anything took time"},
       {RankFile(World(1, 2))
            .Step(1, 0, 9)
            .Event("cpu_op", "aten::mm", 1, 2, 1)
            .Event("user_annotation", "nccl:all_reduce", 4, 2, 1)
            .Text(),
-       "has calls of NCCL and no kernels; allowed: a trace with ProfilerActivity.CUDA"},
+       "rank1.json: has calls of NCCL and no kernels; allowed: a trace with ProfilerActivity.CUDA"},
       {RankFile(World(1, 2))
            .Step(1, 0, 100)
            .Step(2, 100, 100)
            .Compute(5, 10, 10)
            .Event("cuda_runtime", "cudaLaunchKernel", 150, 1, 1, R"("correlation": 1)")
            .Text(),
-       "correlation: '1' is the number of launches in several steps; allowed: a trace of one "},
+       "rank1.json: correlation: '1' is the number of launches in several steps; allowed: a trace "
+       "of one "},
       {"{}", "traceEvents: is missing"},
   };
   for (const auto& c : cases) {

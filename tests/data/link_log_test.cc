@@ -149,18 +149,18 @@ TEST(LinkLog, IperfThatTellsNoRateIsRefused) {
     EXPECT_TRUE(Says(error, why)) << why;
   };
   refused(R"({"event": "start", "data": {}})",
-          "event: is a stream of events; allowed: iperf3 --json");
+          "i.json: event: is a stream of events; allowed: iperf3 --json");
   const std::string tcp = R"({"start": {"test_start": {"protocol": "TCP", "num_streams": 1}})";
-  refused(tcp + "}", "end.sum_received.bits_per_second: tells no rate");
+  refused(tcp + "}", "i.json: end.sum_received.bits_per_second: tells no rate");
   refused(tcp + R"(, "end": {"sum_received": {"bits_per_second": 0}}})", "tells no rate");
   refused(R"({"start": {"test_start": {"protocol": "UDP"}}})",
-          "end.sum.bits_per_second: tells no rate");
+          "i.json: end.sum.bits_per_second: tells no rate");
   refused(R"({"start": {"test_start": {"protocol": "SCTP"}}})", "protocol: 'SCTP' is not known");
   const auto streams = [](const char* count) {
     return std::string(R"({"start": {"test_start": {"protocol": "TCP", "num_streams": )") + count +
            R"(}}, "end": {"sum_received": {"bits_per_second": 1e9}}})";
   };
-  refused(streams("-1e19"), "start.test_start.num_streams: '-1e+19' is out of range");
+  refused(streams("-1e19"), "i.json: start.test_start.num_streams: '-1e+19' is out of range");
   refused(streams("0"), "'0' is out of range; allowed: 1 to 1000000");
   refused(R"({")" + std::string(1001, 'k') + R"(": 1})", "is too long for a key");
 }
@@ -330,21 +330,22 @@ TEST(LinkLog, WhatIsNoneIsRefused) {
   };
   refused(ReadIperf3, "{\"start\": {\n", "log:2: is not JSON");
   refused(ReadIperf3, std::string(100, '['), "is nested too deeply");
-  refused(ReadIperf3, "{}", "start.test_start.protocol: is missing");
+  refused(ReadIperf3, "{}", "log: start.test_start.protocol: is missing");
   refused(ReadIperf3, "{\"start\": {\"test_start\": {\"protocol\": \"SCTP\"}}}",
           "'SCTP' is not known");
-  refused(ReadIperf3, FileContent(Sample("iperf3/refused-by-the-server.json")),
-          "error: 'unable to connect to server: Connection refused' is what iperf3 ended with");
-  refused(ReadPing, "PING 10.0.0.1\n", "has no count of packets");
+  refused(
+      ReadIperf3, FileContent(Sample("iperf3/refused-by-the-server.json")),
+      "log: error: 'unable to connect to server: Connection refused' is what iperf3 ended with");
+  refused(ReadPing, "PING 10.0.0.1\n", "log: has no count of packets");
   refused(ReadPing, "2 packets transmitted, 3 received\n", "is no count of packets");
   refused(ReadPing, "2 packets transmitted, 2 received\nrtt min/avg/max/mdev = 1/2/3/1 us\n",
           "log:2: 'rtt min/avg/max/mdev = 1/2/3/1 us' is no line of times in ms");
   refused(ReadPing, "1 packets transmitted, 1 received\n1 packets transmitted, 1 received\n",
           "log:2: ends a second ping");
-  refused(ReadEthtool, "Speed: 1000Mb/s\n", "has no settings of a port");
+  refused(ReadEthtool, "Speed: 1000Mb/s\n", "log: has no settings of a port");
   refused(ReadEthtool, "Settings for eth0:\n\tSpeed: 1Gb/s\n", "log:2: Speed: '1Gb/s' is no speed");
   refused(ReadEthtool, "Settings for eth0:\nSettings for eth1:\n", "is a second port");
-  refused(ReadSs, "State Recv-Q Send-Q\n", "tells of no connection that sent");
+  refused(ReadSs, "State Recv-Q Send-Q\n", "log: tells of no connection that sent");
 }
 
 // ---- Words and ends of ranges, one at a time.
@@ -415,6 +416,7 @@ TEST(LinkLog, WhatEthtoolSays) {
       std::vector<std::string>{"the port sends or receives, not both at once (line 3: Duplex)"});
   EXPECT_EQ(read(head + "\tSpeed: Unknown!\n").remarks,
             std::vector<std::string>{"the port tells no speed (line 3: Speed)"});
+  EXPECT_DOUBLE_EQ(read(head + "\tSpeed: 1Mb/s\n").link.bandwidth->in(kMegabitsPerSecond), 1);
   for (const char* speed : {"0Mb/s", "-10Mb/s", "100000001Mb/s", "10 Mb/s?", "Mb/s"}) {
     EXPECT_TRUE(Says(ErrorOf([&] { read(head + "\tSpeed: " + speed + "\n"); }), "is no speed"))
         << speed;
@@ -439,11 +441,11 @@ TEST(LinkLog, WhatSsSays) {
   EXPECT_EQ(two.remarks,
             std::vector<std::string>{"the connections have different congestion controls"});
   // Where all that was sent again had arrived, nothing was lost; the sum is of connections.
-  const LinkLog arrived =
-      read("cubic retrans:0/3 dsack_dups:5" + sent + "\ncubic retrans:0/2" + sent + "\n");
+  const LinkLog arrived = read("State Recv-Q Send-Q\ncubic retrans:0/3 dsack_dups:5" + sent +
+                               "\ncubic retrans:0/2" + sent + "\n");
   EXPECT_DOUBLE_EQ(Finding(arrived, "retransmits"), 2);
   EXPECT_DOUBLE_EQ(*arrived.link.loss, 2.0 / 20);
-  EXPECT_EQ(arrived.sources.at("loss"), "lines 1 to 2: retrans and data_segs_out: 2 of 20");
+  EXPECT_EQ(arrived.sources.at("loss"), "lines 2 to 3: retrans and data_segs_out: 2 of 20");
   // Those that are unanswered now are none.
   EXPECT_DOUBLE_EQ(Finding(read("cubic retrans:4" + sent + "\n"), "retransmits"), 0);
   // A least round trip of 0 is none, and a rate has its unit.
@@ -640,11 +642,11 @@ TEST(CollectiveLog, WhatIsNoneIsRefused) {
     const std::string path = folder.Write("log", text);
     EXPECT_TRUE(Says(ErrorOf([&] { read(path); }), says)) << text;
   };
-  refused(ReadNcclTests, "hello\n", "has no table of nccl-tests");
+  refused(ReadNcclTests, "hello\n", "log: has no table of nccl-tests");
   refused(ReadNcclTests, FileContent(Sample("nccl_tests/refused-each-alone.txt")),
           "log:4: Rank: '0' stands twice: each process tested alone");
   refused(ReadNcclTests, "# size time algbw busbw\n8 1.5 0.1 0.1\n", "log:2: time: has no unit");
-  refused(ReadOsuBenchmarks, "hello\n", "has no table of the OSU micro-benchmarks");
+  refused(ReadOsuBenchmarks, "hello\n", "log: has no table of the OSU micro-benchmarks");
   refused(ReadOsuBenchmarks, "# Size Latency (us)\n", "has no title");
   refused(ReadOsuBenchmarks, "# OSU MPI Latency Test v1\n# Size Latency (ms)\n",
           "log:2: Size: '# Size Latency (ms)' has no unit that is known; allowed: Latency (us)");

@@ -862,6 +862,20 @@ TEST(StepLog, LinesThatTellNoTime) {
   }
 }
 
+// Numbers that stand where a form has them, but without what its lines have besides.
+TEST(StepLog, LinesThatLackAWordOfTheirForm) {
+  for (const char* line : {"Time  0.350 ( 0.400)", "global 3.0 sec/step)",
+                           "loss 2.1, time 500.00ms", "data time: 0.345", "Run finished in 206.40s",
+                           "loss tps: 100", "elapsed time per iteration (ms): 500.0",
+                           "Epoch: [0][ 1/301]\tTime  0.350", "Epoch 3 finished in 206.40"}) {
+    std::int64_t not_understood = 0;
+    EXPECT_TRUE(TimesOf(line, &not_understood).empty()) << line;
+    EXPECT_EQ(not_understood, 1) << line;
+  }
+  // Where nobody counts, a mean so far is that of one step.
+  EXPECT_EQ(TellEach("images/sec: 200.0 +/- 1.0\n", 0).log.series.at(0).steps, 1);
+}
+
 // fit() announces each epoch in a line of its own, evaluate() does not.
 TEST(StepLog, EpochsThatKerasAnnounces) {
   const std::pair<const char*, bool> cases[] = {
