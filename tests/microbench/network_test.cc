@@ -19,9 +19,11 @@
 #include "microbench/network/door.h"
 #include "microbench/network/findings.h"
 #include "microbench/network/host_facts.h"
+#include "microbench/network/meeting.h"
 #include "microbench/network/message.h"
 #include "microbench/network/protocol.h"
 #include "microbench/network/schedule.h"
+#include "microbench/network/socket.h"
 #include "microbench/network/tcp_info.h"
 #include "microbench/network/token.h"
 #include "microbench/network/traffic.h"
@@ -60,6 +62,50 @@ TEST(NetworkMessage, ANumberIsOneWithinItsRange) {
   EXPECT_THROW(Message("got").Number("rate", 0, 10), NetworkError);
   EXPECT_THROW(Message("got").Set("n", "1.5").Integer("n", 0, 10), NetworkError);
   EXPECT_EQ(Message("got").Set("rate", "2.5").Number("rate", 0, 10), 2.5);
+  for (const double end : {-3.0, 10.0}) {
+    EXPECT_EQ(Message("got").Set("rate", end).Number("rate", -3, 10), end);
+  }
+}
+
+std::string ErrorTextOf(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const NetworkError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+// What stands for itself is read by people; all else, and what separates, is hexadecimal.
+TEST(NetworkMessage, IsALineThatPeopleCanRead) {
+  EXPECT_EQ(Message("got").Set("b", "x=1 %").Set("a", "!~\x7f\xff\n").Line(),
+            "got a=!~%7f%ff%0a b=x%3d1%20%25");
+  const Message read = Message::Parse("g%6ft a=%2B");
+  EXPECT_EQ(read.verb(), "got");
+  EXPECT_EQ(read.Text("a"), "+");
+  EXPECT_EQ(Message::Parse("").verb(), "");
+  for (const char* line : {"got a", "got  a=1", "got a=1=2", "got a=%4", "got a=%", "got a=%4g",
+                           "got a=\x7f", "got a=\t"}) {
+    EXPECT_EQ(ErrorTextOf([&] { Message::Parse(line); }), "sent what is no message") << line;
+  }
+}
+
+TEST(NetworkMessage, SaysWhatIsWrongWithAValue) {
+  const Message message =
+      Message("got").Set("rate", "1 1").Set("n", 1.5).Set("long", std::string(60, '7'));
+  EXPECT_EQ(ErrorTextOf([&] { message.Number("rate", 0, 10); }),
+            "sent rate '1%201', which is not from 0 to 10");
+  EXPECT_EQ(ErrorTextOf([&] { message.Integer("n", 0, 10); }), "sent a broken n");
+  EXPECT_EQ(ErrorTextOf([&] { message.Text("peer"); }), "sent no peer");
+  EXPECT_EQ(ErrorTextOf([&] { message.Number("long", 0, 10); }),
+            "sent long '" + std::string(40, '7') + "', which is not from 0 to 10");
+}
+
+TEST(NetworkToken, IsAnotherEachTime) {
+  const std::string word = RandomWord();
+  EXPECT_EQ(word.size(), 32U);
+  EXPECT_EQ(word.find_first_not_of("0123456789abcdef"), std::string::npos) << word;
+  EXPECT_NE(word, RandomWord());
 }
 
 TEST(NetworkToken, IsTheSameToItsEndAndNoFurther) {
@@ -229,6 +275,95 @@ TEST(NetworkProtocol, NobodyIsToMakeMoreConnectionsThanAStepHas) {
   EXPECT_THROW(step(5, 64), NetworkError);
 }
 
+// Each value of a step is its own, up to the largest and least that it may be.
+TEST(NetworkProtocol, StepsAndTasksAreReadAsTheyAre) {
+  const auto message = [] {
+    Message step("step");
+    step.Set("id", kMostSteps).Set("kind", static_cast<int>(Kind::kIncast)).Set("flows", 2);
+    return step.Set("warm", 3600).Set("seconds", 0.7).Set("tasks", 3);
+  };
+  const Step step = ReadStep(message());
+  EXPECT_EQ(step.id, 1'000'000);
+  EXPECT_EQ(step.kind, Kind::kIncast);
+  EXPECT_EQ(step.flows, 2);
+  EXPECT_EQ(step.warm_s, 3600);
+  EXPECT_EQ(step.seconds, 0.7);
+  EXPECT_EQ(step.tasks, 3);
+  for (const auto& [key, value] : std::vector<std::pair<std::string, double>>{{"id", -1},
+                                                                              {"id", 1e6 + 1},
+                                                                              {"kind", -1},
+                                                                              {"kind", 7},
+                                                                              {"flows", 0},
+                                                                              {"flows", 65},
+                                                                              {"warm", -0.1},
+                                                                              {"warm", 3601},
+                                                                              {"seconds", -0.1},
+                                                                              {"seconds", 3601},
+                                                                              {"tasks", -1}}) {
+    EXPECT_THROW(ReadStep(message().Set(key, value)), NetworkError) << key << " " << value;
+  }
+  EXPECT_THROW(ReadStep(Message("leap")), NetworkError);
+  const auto task = [](const char* verb, int peer, double pace) {
+    return ReadTask(Message(verb).Set("peer", peer).Set("pace", pace), 3);
+  };
+  EXPECT_TRUE(task("send", 2, 1e6).sends);
+  EXPECT_EQ(task("send", 2, 1e6).peer, 2);
+  EXPECT_EQ(task("send", 2, 1e6).pace, 1e6);
+  EXPECT_FALSE(task("receive", 0, kMostPayload).sends);
+  EXPECT_THROW(task("receive", 3, 0), NetworkError);
+  EXPECT_THROW(task("receive", 0, -1), NetworkError);
+  EXPECT_THROW(task("receive", 0, 1.1 * kMostPayload), NetworkError);
+  EXPECT_EQ(ErrorTextOf([&] { task("go", 0, 0); }), "sent no task");
+}
+
+// Who sends along a path tells of it, and who receives: nobody tells for the other.
+TEST(NetworkProtocol, APathIsToldOfByItsEnds) {
+  const auto told = [](const char* verb, int rank, int peer) {
+    std::vector<NetworkRow> rows(1);
+    rows[0].kind = Kind::kPaced;
+    rows[0].to = 1;
+    return ErrorTextOf([&] {
+      TakeResult(Message(verb).Set("peer", peer).Set("problem", "busy"), rank,
+                 {{"a", "", {}}, {"b", "", {}}, {"c", "", {}}}, 5, &rows);
+    });
+  };
+  const std::string nobody = "told of a path that nobody asked for";
+  EXPECT_EQ(told("sent", 0, 1), "");
+  EXPECT_EQ(told("got", 1, 0), "");
+  EXPECT_EQ(told("sent", 1, 0), nobody);
+  EXPECT_EQ(told("got", 0, 1), nobody);
+  EXPECT_EQ(told("sent", 0, 2), nobody);
+  EXPECT_EQ(told("got", 2, 0), nobody);
+  EXPECT_EQ(told("lost", 0, 1), "sent what is no answer");
+}
+
+// A rate needs what both ends tell, a round trip the one of its sender; what has a problem keeps
+// none of its numbers.
+TEST(NetworkProtocol, ARowWithoutAPartIsNone) {
+  const auto settled = [](Kind kind, bool by_sender, bool by_receiver, const char* problem) {
+    NetworkRow row;
+    row.kind = kind;
+    row.problem = problem;
+    if (by_sender && kind == Kind::kLatency) row.rtt_median_s = row.rtt_p10_s = 1e-3;
+    if (by_sender) row.tcp = TcpFacts();
+    if (by_receiver) row.bytes_per_s = 1e6;
+    Settle("gone", &row);
+    const bool all = row.tcp && (kind == Kind::kLatency ? row.rtt_median_s && row.rtt_p10_s
+                                                        : row.bytes_per_s.has_value());
+    const bool any = row.tcp || row.rtt_median_s || row.rtt_p10_s || row.bytes_per_s;
+    EXPECT_EQ(all, row.problem.empty());
+    EXPECT_EQ(any, row.problem.empty());
+    return row.problem;
+  };
+  EXPECT_EQ(settled(Kind::kPaced, true, true, ""), "");
+  EXPECT_EQ(settled(Kind::kPaced, true, false, ""), "gone");
+  EXPECT_EQ(settled(Kind::kPaced, false, true, ""), "gone");
+  EXPECT_EQ(settled(Kind::kPaced, true, true, "busy"), "busy");
+  EXPECT_EQ(settled(Kind::kLatency, true, false, ""), "");
+  EXPECT_EQ(settled(Kind::kLatency, false, true, ""), "gone");
+  EXPECT_EQ(settled(Kind::kLatency, true, false, "busy"), "busy");
+}
+
 // ---- The schedule.
 
 TEST(NetworkSchedule, EveryDirectionIsMeasuredOnceInAsFewRoundsAsCanBe) {
@@ -291,9 +426,19 @@ TEST(NetworkSchedule, TakesItsTime) {
   EXPECT_EQ(ExpectedSeconds(steps, steps.size(), settings), 0);
 }
 
+TEST(NetworkSchedule, SeveralFlowsAreThoseOfSomeKinds) {
+  for (int kind = 0; kind < kNetworkKindCount; ++kind) {
+    const std::set<Kind> alone = {Kind::kLatency, Kind::kOneFlow, Kind::kIncast};
+    EXPECT_EQ(FlowsOf(static_cast<Kind>(kind), {2, 4}),
+              alone.count(static_cast<Kind>(kind)) > 0 ? 1 : 4)
+        << kNetworkKindNames[kind];
+  }
+}
+
 TEST(TcpInfo, CountsOfFlowsAddUpAndTheRestAreMeans) {
   const TcpFacts one = {10, 3, 1, 0.02, 0.01, 8, 1448, 0.5, 0.25, "cubic"};
   const TcpFacts other = {30, 5, 2, 0.04, 0.03, 4, 1448, 0.25, 0.75, "cubic"};
+  EXPECT_NEAR(Joined({other, one}).min_rtt_s, 0.01, 1e-12) << "whichever comes first";
   const TcpFacts joined = Joined({one, other});
   EXPECT_EQ(joined.segments, 40);
   EXPECT_EQ(joined.retransmitted, 8);
@@ -301,9 +446,118 @@ TEST(TcpInfo, CountsOfFlowsAddUpAndTheRestAreMeans) {
   EXPECT_NEAR(joined.rtt_s, 0.03, 1e-12);
   EXPECT_NEAR(joined.min_rtt_s, 0.01, 1e-12) << "the least";
   EXPECT_NEAR(joined.window_segments, 6, 1e-12);
+  EXPECT_EQ(joined.segment_bytes, 1448);
   EXPECT_NEAR(joined.receiver_limited, 0.375, 1e-12);
   EXPECT_NEAR(joined.sender_limited, 0.5, 1e-12);
   EXPECT_EQ(joined.congestion_control, "cubic");
+}
+
+// Two ends of a connection over the loopback.
+struct Connected {
+  Connected() {
+    const Deadline deadline = Deadline::In(20);
+    const Socket listener = Socket::Listen(LocalAddress("127.0.0.1"));
+    near = Socket::Connect(listener.local(), nullptr, deadline);
+    listener.Wait(POLLIN, deadline);
+    far = listener.Accept();
+  }
+
+  Socket near;
+  Socket far;
+};
+
+// What one end sends in turns arrives at the other, and is counted there and here.
+TEST(TcpInfo, CountsWhatASocketSentAndGot) {
+  const Connected ends;
+  const Deadline deadline = Deadline::In(20);
+  std::vector<char> bytes(1000);
+  for (int i = 0; i < 10; ++i) {
+    ends.near.Send(bytes, deadline);
+    ends.far.Read(bytes, deadline);
+    ends.far.Send({bytes.data(), 1}, deadline);
+    ends.near.Read({bytes.data(), 1}, deadline);
+  }
+  const Arrived arrived = ReadArrived(ends.far);
+  EXPECT_EQ(arrived.in_order, 10'000);
+  EXPECT_NEAR(arrived.segments, 11, 1) << "one may come twice";
+  EXPECT_NEAR(arrived.payload(), 1000, 200);
+  EXPECT_GE(arrived.largest, 500);
+  EXPECT_EQ(Arrived().payload(), 0);
+  const TcpFacts sent = ReadTcpInfo(ends.near);
+  EXPECT_GE(sent.segments, 10);
+  EXPECT_LE(sent.segments, 10 + sent.retransmitted);
+  EXPECT_GT(sent.rtt_s, 1e-6);
+  EXPECT_LT(sent.rtt_s, 1);
+  EXPECT_LE(sent.min_rtt_s, sent.rtt_s * 4);
+  EXPECT_GE(sent.window_segments, 1);
+  EXPECT_GE(sent.segment_bytes, 500);
+  EXPECT_LE(sent.segment_bytes, 1 << 16);
+}
+
+TEST(NetworkSocket, LinesAreReadOneByOneAndEndSomewhere) {
+  const Deadline deadline = Deadline::In(20);
+  for (const std::size_t size : {LineSocket::kLongestLine - 1, LineSocket::kLongestLine}) {
+    Connected ends;
+    LineSocket reader(std::move(ends.far));
+    ends.near.Send(std::string("a\n\nb c\n"), deadline);
+    EXPECT_EQ(reader.Read(deadline), "a");
+    EXPECT_EQ(reader.Read(deadline), "");
+    EXPECT_EQ(reader.Read(deadline), "b c");
+    EXPECT_FALSE(reader.TryRead());
+    ends.near.Send(std::string(size, 'x') + '\n', deadline);
+    if (size < LineSocket::kLongestLine) {
+      EXPECT_EQ(reader.Read(deadline).size(), size);
+    } else {
+      EXPECT_EQ(ErrorTextOf([&] { reader.Read(deadline); }), "sent a line without an end");
+    }
+  }
+}
+
+TEST(NetworkSocket, SaysWhyItDoesNot) {
+  const Socket first = Socket::Listen(LocalAddress("127.0.0.1"));
+  const auto fails = [](const std::string& why, const std::function<void()>& act) {
+    const std::string error = ErrorTextOf(act);
+    EXPECT_NE(error.find(why), std::string::npos) << error;
+  };
+  fails("another program listens there", [&] { Socket::Listen(first.local()); });
+  fails("this host does not have that address",
+        [] { Socket::Listen(Resolve("192.0.2.1", 0).front()); });
+  fails("nowhere is no interface or address of this host, which has ",
+        [] { LocalAddress("nowhere"); });
+  fails("127.0.0.1, ", [] { LocalAddress("nowhere"); });
+  fails(", lo", [] { LocalAddress("nowhere"); });
+  const Connected ends;
+  char byte = 0;
+  fails("no answer in time", [&] { ends.far.Read({&byte, 1}, Deadline::In(0.05)); });
+  std::atomic<bool> stop = true;
+  fails("interrupted", [&] { ends.far.Read({&byte, 1}, Deadline::In(20, &stop)); });
+  const Socket gone = Connected().near;
+  fails(kClosed, [&] { gone.Read({&byte, 1}, Deadline::In(20)); });
+}
+
+TEST(NetworkAddress, IsWrittenAsItIsTyped) {
+  EXPECT_EQ(Resolve("10.0.0.2", 29400).front().text(), "10.0.0.2:29400");
+  EXPECT_EQ(Resolve("::1", 80).front().text(), "[::1]:80");
+  const Address other = Resolve("10.0.0.2", 80).front().WithPort(443);
+  EXPECT_EQ(other.port(), 443);
+  EXPECT_TRUE(other.SameHost(Resolve("10.0.0.2", 80).front()));
+  EXPECT_FALSE(other.SameHost(Resolve("10.0.0.3", 443).front()));
+  EXPECT_EQ(InterfaceOf(LocalAddress("127.0.0.1")), "lo");
+  EXPECT_EQ(InterfaceOf(Resolve("192.0.2.1", 80).front()), "");
+}
+
+TEST(NetworkDeadline, IsTheEarlierOfTwo) {
+  std::atomic<bool> stop = false;
+  const Deadline far = Deadline::In(100, &stop);
+  EXPECT_NEAR(far.left_s(), 100, 10);
+  EXPECT_NEAR(far.AtMost(50).left_s(), 50, 10);
+  EXPECT_NEAR(far.AtMost(200).left_s(), 100, 10);
+  EXPECT_FALSE(far.over());
+  EXPECT_TRUE(far.AtMost(-1).over());
+  EXPECT_FALSE(far.AtMost(-1).stopped());
+  stop = true;
+  EXPECT_TRUE(far.AtMost(50).stopped()) << "who waits less is stopped by the same";
+  EXPECT_TRUE(far.over());
 }
 
 // ---- The probe, over the loopback.
@@ -483,6 +737,32 @@ TEST_F(NetworkProbeTest, PacedFlowsKeepBelowTheRate) {
   EXPECT_LT(paced, 0.9 * rows.Best(0, 1).value());
 }
 
+// The host that leads needs no name of its own where there is a list, and has its own without.
+TEST_F(NetworkProbeTest, TheFirstOfTheListIsTheOneThatLeads) {
+  options_.hosts = 2;
+  for (const bool listed : {true, false}) {
+    options_.names = listed ? std::vector<std::string>{"a", "b"} : std::vector<std::string>{};
+    options_.name = listed ? "" : "n0";
+    std::optional<ProbeProgress> first;
+    const Outcome outcome = Run({AgentOf(1)}, [&](const ProbeProgress& p) {
+      if (!first) first = p;
+      if (p.done == 1) stop_ = true;
+    });
+    ASSERT_TRUE(outcome.profile) << outcome.error;
+    const std::vector<NetworkHost>& hosts = outcome.profile->hosts;
+    EXPECT_EQ(hosts[0].name, listed ? "a" : "n0");
+    EXPECT_EQ(hosts[1].name, listed ? "b" : "n1");
+    EXPECT_EQ(hosts[0].address, "127.0.0.1");
+    ASSERT_TRUE(first);
+    EXPECT_EQ(first->done, 0U);
+    EXPECT_EQ(first->steps, 7U);
+    EXPECT_EQ(first->what, listed ? "latency, a to b" : "latency, n0 to n1");
+    EXPECT_NEAR(first->left_s, ExpectedSeconds(MakeSchedule(2), 0, options_.settings), 1e-12);
+    EXPECT_EQ(outcome.profile->planned, 1 + 4 + 2 + 2);
+    stop_ = false;
+  }
+}
+
 TEST_F(NetworkProbeTest, AHostThatNeverComesIsNamed) {
   options_.join_s = 0.5;
   const auto start = Clock::now();
@@ -585,6 +865,27 @@ TEST(NetworkHost, TellsItsBuffersAsTheSystemDoes) {
   ASSERT_NE(system("tcp_rmem"), system("tcp_wmem")) << "cannot be told apart here";
   EXPECT_EQ(facts.at("receive_buffer"), system("tcp_rmem"));
   EXPECT_EQ(facts.at("send_buffer"), system("tcp_wmem"));
+  EXPECT_EQ(facts.at("congestion_control"), system("tcp_congestion_control"));
+}
+
+// The loopback has a largest packet and no wire, whose speed it could state.
+TEST(NetworkHost, TellsOfItsInterface) {
+  const auto facts = HostFacts(LocalAddress("127.0.0.1"));
+  EXPECT_EQ(facts.at("interface"), "lo");
+  std::ifstream file("/sys/class/net/lo/mtu");
+  std::string mtu;
+  if (file >> mtu) {
+    EXPECT_EQ(facts.at("mtu"), mtu);
+  }
+  EXPECT_EQ(facts.count("speed"), 0U);
+  EXPECT_EQ(facts.at("cores"), std::to_string(std::thread::hardware_concurrency()));
+  std::ifstream release("/proc/sys/kernel/osrelease");
+  std::string kernel;
+  if (release >> kernel) {
+    EXPECT_EQ(facts.at("kernel"), kernel);
+  }
+  EXPECT_EQ(HostFacts(Resolve("192.0.2.1", 1).front()).count("interface"), 0U)
+      << "of no interface of this host";
 }
 
 // ---- Whoever else reaches the port.
@@ -638,6 +939,62 @@ TEST(NetworkDoor, OnlyHostsOfTheListComeInAndTheSilentMustGo) {
   LineSocket stranger(Socket::Connect(door.address(), nullptr, deadline));
   EXPECT_EQ(Message::Parse(stranger.Read(deadline)).Text("why"), "is none of the hosts");
   EXPECT_EQ(Message::Parse(answer.Read(deadline)).Text("why"), "did not say who it is");
+}
+
+// What a door answers to a first line; the connection ends with the answer.
+Message AnswerOfDoor(const Door& door, const Message& hello) {
+  const Deadline deadline = Deadline::In(10);
+  LineSocket line(Socket::Connect(door.address(), nullptr, deadline));
+  line.Send(hello.Line(), deadline);
+  return Message::Parse(line.Read(deadline));
+}
+
+Message HelloOfData(int step, int from, int flow) {
+  Message hello = Membership::Hello(kData, kToken);
+  return hello.Set("step", step).Set("from", from).Set("flow", flow);
+}
+
+// Connections of a measurement wait until they are taken, or until it is over.
+TEST(NetworkDoor, ForgetsMeasurementsThatAreOver) {
+  Door door(LocalAddress("127.0.0.1"), kToken);
+  // One after the other is let in.
+  for (const int step : {3, 5, 6}) {
+    EXPECT_EQ(AnswerOfDoor(door, HelloOfData(step, 1, 0)).verb(), kWelcome);
+  }
+  EXPECT_EQ(AnswerOfDoor(door, HelloOfData(5, 2, 7)).verb(), kWelcome);
+  door.Forget(5);
+  const auto taken = [&](int step, int from, int flow, double within_s) {
+    return ErrorTextOf([&] { door.TakeData(step, from, flow, Deadline::In(within_s)); });
+  };
+  EXPECT_EQ(taken(3, 1, 0, 0.1), "did not connect in time");
+  EXPECT_EQ(taken(5, 1, 0, 5), "");
+  EXPECT_EQ(taken(5, 1, 0, 0.1), "did not connect in time") << "it was taken";
+  EXPECT_EQ(taken(5, 2, 0, 0.1), "did not connect in time");
+  EXPECT_EQ(taken(5, 2, 7, 5), "");
+  EXPECT_EQ(taken(6, 1, 0, 5), "");
+  EXPECT_EQ(AnswerOfDoor(door, HelloOfData(4, 1, 0)).Text("why"),
+            "came to a measurement that is over");
+  EXPECT_EQ(AnswerOfDoor(door, HelloOfData(5, 1, 0)).verb(), kWelcome);
+}
+
+TEST(NetworkDoor, SaysWhyItLetsNobodyIn) {
+  const Door door(LocalAddress("127.0.0.1"), kToken);
+  std::vector<std::string> said;
+  const auto refused = [&](const Message& hello, const std::string& why) {
+    const Message answer = AnswerOfDoor(door, hello);
+    EXPECT_EQ(answer.verb(), kRefused);
+    EXPECT_EQ(answer.Text("why"), why);
+    said.push_back("127.0.0.1 " + why);
+  };
+  refused(Message(kJoin).Set("stepcast", kProtocol), "sent no token");
+  refused(Membership::Hello(kJoin, "another"), "showed another token");
+  refused(Membership::Hello(kJoin, kToken).Set("stepcast", kProtocol + 1),
+          "is a stepcast of another version");
+  refused(Membership::Hello("hello", kToken), "sent what is no message");
+  refused(HelloOfData(-1, 0, 0), "sent step '-1', which is not from 0 to 1000000");
+  refused(HelloOfData(0, 256, 0), "sent from '256', which is not from 0 to 255");
+  refused(HelloOfData(0, 0, 64), "sent flow '64', which is not from 0 to 63");
+  EXPECT_EQ(door.refusals(), said);
 }
 
 // Joins as a host does and then answers what `lie` makes of each message.
@@ -805,24 +1162,21 @@ TEST_F(NetworkProbeTest, StepsFollowFromWhatWasToldBefore) {
 RoundTrips TripsWithLateEchoes(double seconds, double late_s,
                                const std::function<bool(int)>& is_late) {
   const Deadline deadline = Deadline::In(20);
-  const Socket listener = Socket::Listen(LocalAddress("127.0.0.1"));
-  Socket near = Socket::Connect(listener.local(), nullptr, deadline);
-  listener.Wait(POLLIN, deadline);
-  const Socket far = listener.Accept();
+  Connected ends;
   std::thread echo([&] {
     char bytes[64];
     try {
       for (int i = 0; true; ++i) {
-        far.Read(bytes, deadline);
+        ends.far.Read(bytes, deadline);
         if (is_late(i)) std::this_thread::sleep_for(SecondsToClock(late_s));
-        far.Send(bytes, deadline);
+        ends.far.Send(bytes, deadline);
       }
     } catch (const NetworkError&) {
       // The other end has gone.
     }
   });
-  const RoundTrips trips = Ping(near, seconds, deadline);
-  near.Close();
+  const RoundTrips trips = Ping(ends.near, seconds, deadline);
+  ends.near.Close();
   echo.join();
   return trips;
 }
@@ -1044,6 +1398,174 @@ TEST(NetworkFindings, MostLinksAreTheMedian) {
   EXPECT_EQ(summary.links[0].both_ways, 200e6);
   EXPECT_EQ(summary.links[0].one_flow, 100e6);
   EXPECT_EQ(summary.links[3].one_flow, 40e6);
+}
+
+// Host 3 is as far, or as lossy, as that many times the others.
+TEST(NetworkFindings, DistanceAndLossBeginAtTwice) {
+  const auto with = [](double far, double near_s, int lost) {
+    return Names(Changed(Equal(4), [&](NetworkRow* row) {
+      const bool of_three = row->from == 3 || row->to == 3;
+      if (row->rtt_median_s) row->rtt_median_s = of_three ? far * near_s : near_s;
+      if (row->kind == Kind::kPaced) row->tcp->retransmitted = of_three ? lost : 100;
+    }));
+  };
+  EXPECT_EQ(with(1.95, 1e-3, 195), Set());
+  EXPECT_EQ(with(2.05, 1e-3, 100), Set{"distant_host 3"});
+  EXPECT_EQ(with(1, 1e-3, 205), Set{"lossy_host 3"});
+  // A fifth of a millisecond more, where that is many times as far.
+  EXPECT_EQ(with(4.9, 5e-5, 100), Set());
+  EXPECT_EQ(with(5.1, 5e-5, 100), Set{"distant_host 3"});
+}
+
+// One path's flows, held back by loss where that is all; by a little, and by a little not.
+TEST(NetworkFindings, LossHoldsBackWhereNothingElseDoes) {
+  const auto limited = [](double queueing, std::int64_t lost_at_full_rate, std::int64_t lost,
+                          double share = 1) {
+    return Summarise(Changed(Equal(3), [&](NetworkRow* row) {
+      if (row->from != 0 || row->to != 1) return;
+      if (row->bytes_per_s) *row->bytes_per_s *= share;
+      if (row->kind == Kind::kPaced) row->tcp->retransmitted = lost;
+      if (row->kind != Kind::kSeveralFlows) return;
+      row->tcp->rtt_s = queueing * 1e-3;
+      row->tcp->retransmitted = lost_at_full_rate;
+    }));
+  };
+  const auto is = [&](double queueing, std::int64_t lost_at_full_rate, std::int64_t lost) {
+    return limited(queueing, lost_at_full_rate, lost).links[0].loss_limited;
+  };
+  EXPECT_TRUE(is(1.45, 1000, 1000));
+  EXPECT_FALSE(is(1.55, 1000, 1000));
+  EXPECT_TRUE(is(1.1, 1450, 1000));
+  EXPECT_FALSE(is(1.1, 1550, 1000));
+  EXPECT_TRUE(is(1.1, 690, 1000));
+  EXPECT_FALSE(is(1.1, 640, 1000));
+  EXPECT_TRUE(is(1.1, 11, 11)) << "one in ten thousand slows";
+  EXPECT_FALSE(is(1.1, 9, 9));
+  // Both ends of the path, and not the third; neither where another path of theirs does better.
+  const NetworkSummary of_best = limited(1.1, 1000, 1000);
+  EXPECT_TRUE(of_best.links[1].loss_limited);
+  EXPECT_FALSE(of_best.links[2].loss_limited);
+  const NetworkSummary of_slow = limited(1.1, 1000, 1000, 0.5);
+  for (const HostLink& link : of_slow.links) EXPECT_FALSE(link.loss_limited);
+  EXPECT_EQ(std::count_if(of_slow.findings.begin(), of_slow.findings.end(),
+                          [](const Finding& f) { return f.kind == FindingKind::kLossLimited; }),
+            1);
+}
+
+// The median of the capped ones, where more than half of all paths are.
+TEST(NetworkFindings, ACapIsTheNetworksFromTheHalfOn) {
+  const auto with = [](int capped, std::int64_t again) {
+    int seen = 0;
+    return Summarise(Changed(Equal(3),
+                             [&](NetworkRow* row) {
+                               if (row->kind != Kind::kOneFlow || seen == capped) return;
+                               row->bytes_per_s = 10e6 * ++seen;
+                               row->tcp->retransmitted = again;
+                             }))
+        .flow_cap;
+  };
+  EXPECT_FALSE(with(3, 0));
+  EXPECT_EQ(with(4, 0), 25e6);
+  EXPECT_EQ(with(5, 0), 30e6);
+  EXPECT_EQ(with(5, 9), 30e6) << "who loses one of ten thousand is slow for that";
+  EXPECT_FALSE(with(5, 11));
+}
+
+// A share of few is no number.
+TEST(NetworkFindings, LossIsCountedFromTheFifthOn) {
+  for (const std::int64_t lost : {4, 5}) {
+    TcpFacts tcp;
+    tcp.segments = 1000;
+    tcp.retransmitted = lost + 2;
+    tcp.needless = 2;
+    LossCount count;
+    count += tcp;
+    EXPECT_EQ(count.share().has_value(), lost == 5);
+    EXPECT_EQ(count.share().value_or(0.005), 0.005);
+    count += tcp;
+    EXPECT_EQ(count.share(), static_cast<double>(lost) / 1000);
+  }
+}
+
+// What is measured beside what it is held against: of each kind in the order of the two.
+TEST(NetworkFindings, EachSaysWhatItIsHeldAgainst) {
+  const auto found = [](FindingKind kind, const NetworkProfile& profile) {
+    for (const Finding& f : Summarise(profile).findings) {
+      if (f.kind == kind) return std::pair(f.value, f.like);
+    }
+    return std::pair(0.0, 0.0);
+  };
+  using Pair = std::pair<double, double>;
+  const auto halved = [](int hosts, const std::function<bool(const NetworkRow&)>& which) {
+    return Changed(Equal(hosts), [&](NetworkRow* row) {
+      if (row->bytes_per_s && which(*row)) *row->bytes_per_s *= 0.5;
+    });
+  };
+  const NetworkProfile sends_slowly =
+      halved(4, [](const NetworkRow& row) { return row.from == 2; });
+  EXPECT_EQ(found(FindingKind::kSlowHost, sends_slowly), Pair(50e6, 100e6));
+  EXPECT_EQ(found(FindingKind::kAsymmetricHost, sends_slowly), Pair(50e6, 100e6));
+  EXPECT_EQ(found(FindingKind::kAsymmetricHost,
+                  halved(4, [](const NetworkRow& row) { return row.to == 2; })),
+            Pair(100e6, 50e6));
+  EXPECT_EQ(found(FindingKind::kSlowPair,
+                  halved(4,
+                         [](const NetworkRow& row) {
+                           return std::minmax({row.from, row.to}) == std::pair(1, 3);
+                         })),
+            Pair(50e6, 100e6));
+  for (const auto& [from, to] : {std::pair(1, 3), std::pair(3, 1), std::pair(0, 1)}) {
+    for (const int hosts : {2, 4}) {
+      if (std::max(from, to) >= hosts) continue;
+      const NetworkProfile one_way = halved(hosts, [from = from, to = to](const NetworkRow& row) {
+        return row.from == from && row.to == to;
+      });
+      EXPECT_EQ(found(FindingKind::kAsymmetricPair, one_way), Pair(50e6, 100e6));
+      EXPECT_EQ(Names(one_way).count(fmt::format("asymmetric_pair {} {}", from, to)), 1U);
+    }
+  }
+  EXPECT_EQ(found(FindingKind::kCappedFlow,
+                  halved(4, [](const NetworkRow& row) { return row.kind == Kind::kOneFlow; })),
+            Pair(50e6, 100e6));
+  const auto [sum, one] = found(FindingKind::kIncastCollapse, halved(4, [](const NetworkRow& row) {
+                                  return row.kind == Kind::kIncast && row.to == 2;
+                                }));
+  EXPECT_NEAR(sum, 50e6, 1);
+  EXPECT_EQ(one, 100e6);
+}
+
+// A port that a host exceeds one way states nothing; two that differ in their packets are told.
+TEST(NetworkFindings, PortsAreHeldAgainstWhatTheyCarry) {
+  NetworkProfile profile = Changed(Equal(3), [](NetworkRow* row) {
+    if (row->bytes_per_s && row->to == 1) *row->bytes_per_s *= 0.6;
+  });
+  for (const auto& [speed, below] :
+       {std::pair("700 Mbit/s", 0U), std::pair("900 Mbit/s", 1U), std::pair("fast", 0U)}) {
+    profile.hosts[1].facts["speed"] = speed;
+    EXPECT_EQ(Names(profile).count("below_port 1"), below) << speed;
+  }
+  for (NetworkHost& host : profile.hosts) host.facts["mtu"] = "9000";
+  EXPECT_EQ(Names(profile).count("different_mtu 0"), 0U);
+  profile.hosts[2].facts["mtu"] = "1500";
+  EXPECT_EQ(Names(profile).count("different_mtu 0"), 1U);
+}
+
+// A sum to which one of the peers gave nothing is none, and so is a row that has a problem.
+TEST(NetworkFindings, ASumHasAllItsParts) {
+  NetworkProfile profile = Equal(4);
+  for (NetworkRow& row : profile.rows) {
+    if (row.kind == Kind::kIncast && row.to == 2 && row.from == 1) row.problem = "lost";
+    if (row.kind == Kind::kTwoPeers && row.from == 3 && row.to == 1) row.problem = "lost";
+  }
+  const NetworkSummary summary = Summarise(profile);
+  for (std::size_t i = 0; i < summary.links.size(); ++i) {
+    EXPECT_EQ(summary.links[i].incast.has_value(), i != 2) << i;
+    EXPECT_EQ(summary.links[i].to_two.has_value(), i != 3) << i;
+  }
+  const MeasuredRows rows(profile);
+  EXPECT_EQ(rows.Find(Kind::kIncast, 1, 2), nullptr);
+  EXPECT_NE(rows.Find(Kind::kIncast, 2, 1), nullptr);
+  EXPECT_EQ(rows.RoundTrip(3, 1), 1e-3) << "measured from the other end";
 }
 
 TEST(NetworkProfileFile, EveryNumberComesBack) {

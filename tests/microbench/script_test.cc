@@ -90,6 +90,13 @@ TEST(StepPattern, NoPatternTakesLong) {
   }
 }
 
+TEST(StepPattern, IsAsLongAsItMayBe) {
+  const std::string pattern = "(?<s>1)|[" + std::string(990, 'a') + "]";
+  ASSERT_EQ(pattern.size(), 1000U);
+  EXPECT_EQ(Pattern(pattern).Find("21"), 1);
+  EXPECT_TRUE(Says(ErrorOf([&] { Pattern(pattern + "a"); }), "allowed: at most 1000 bytes"));
+}
+
 TEST(StepPattern, WhatBeginsWithAnythingTakesTheLast) {
   // The last of them, as .* takes as much as it can.
   EXPECT_EQ(Pattern(".*time (?<s>[0-9.]+)").Find("time 1 time 2 end"), 2);
@@ -290,12 +297,36 @@ TEST(WantedRuns, WhatIsMeasuredIsARunsFile) {
   EXPECT_NEAR(runs[0].spread.sd->si(), 0.591608, 1e-6);
   EXPECT_NEAR(runs[0].spread.p50->si(), 1.05, 1e-6);
   EXPECT_NEAR(runs[0].spread.p95->si(), 1.905, 1e-6);
+  EXPECT_NEAR(runs[0].spread.p99->si(), 1.981, 1e-6);
   EXPECT_TRUE(runs[1].stopped);
   EXPECT_NEAR(runs[1].step_time.si(), 1800.25, 1e-2);
   EXPECT_FALSE(runs[1].spread.p50);
   EXPECT_EQ(WantedKey(wanted, MeasuredFields(wanted, wanted.runs[0], timed)),
             WantedKey(wanted, wanted.runs[0].fields));
   EXPECT_NE(WantedKey(wanted, wanted.runs[0].fields), WantedKey(wanted, wanted.runs[1].fields));
+}
+
+// Ten steps have a spread, and nine have none; how many there were stands beside them.
+TEST(WantedRuns, TheSpreadOfAFewStepsIsNone) {
+  const WantedRuns wanted = ParseWantedRuns(kWanted, "w.csv");
+  const std::vector<std::string> header = MeasuredHeader(wanted);
+  EXPECT_EQ(std::vector<std::string>(header.begin() + 9, header.end()),
+            (std::vector<std::string>{"source", "measured_steps", "step_time_sd_s", "p50_s",
+                                      "p95_s", "p99_s"}));
+  for (const int steps : {9, 10}) {
+    Timed timed;
+    for (int i = 0; i < steps; ++i) timed.step_s.push_back(i < steps / 2 ? 1 : 3);
+    const std::vector<std::string> fields = MeasuredFields(wanted, wanted.runs[1], timed);
+    const std::vector<std::string> spread(fields.begin() + 10, fields.end());
+    // The mean of 1 and 3 is 2, and each is 1 off: of ten, the root of 10 / 9.
+    EXPECT_EQ(spread, steps < 10 ? (std::vector<std::string>{"9", "", "", "", ""})
+                                 : (std::vector<std::string>{"10", "1.05409", "2", "3", "3"}));
+    EXPECT_EQ(fields[7], steps < 10 ? "2.11111" : "2");
+    timed.bound_s = 60;
+    const std::vector<std::string> stopped = MeasuredFields(wanted, wanted.runs[1], timed);
+    EXPECT_EQ(stopped[7], ">60");
+    EXPECT_EQ(stopped[11], "");
+  }
 }
 
 // What an earlier measurement has left in the row is none of this one.
@@ -378,6 +409,23 @@ TEST_F(TrainingTest, AProgressBarIsManyLines) {
   const Training training = RunTraining(options);
   EXPECT_EQ(training.step_s, (std::vector<double>{2 * 1e-3, 3 * 1e-3, 4 * 1e-3, 5 * 1e-3}));
   EXPECT_EQ(training.last_lines.size(), 5U);
+}
+
+// Of all that it printed the last ten lines, and of those with times as many as are wanted.
+TEST_F(TrainingTest, KeepsItsLastLines) {
+  TrainingOptions options = Shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo line $i; done");
+  std::vector<int> seen;
+  options.progress = [&](int steps) { seen.push_back(steps); };
+  const std::vector<std::string> lines = RunTraining(options).last_lines;
+  ASSERT_EQ(lines.size(), 10U);
+  EXPECT_EQ(lines.front(), "line 3");
+  EXPECT_EQ(lines.back(), "line 12");
+  ASSERT_FALSE(seen.empty());
+  EXPECT_EQ(seen.back(), 0);
+  options = Shell("echo step 1; echo step 2; echo step 3; echo step 4; echo step 5; echo step 6");
+  options.progress = [&](int steps) { seen.push_back(steps); };
+  EXPECT_EQ(RunTraining(options).step_s.size(), 3U);
+  EXPECT_EQ(seen.back(), 5) << "two to warm up and three, and no more";
 }
 
 // As a shell tells it: 128 and the signal's number.

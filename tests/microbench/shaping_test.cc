@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -75,11 +76,15 @@ TEST(ShapingCommands, ShapeWhatComesInWhereTheyCan) {
   ASSERT_EQ(commands.size(), 7U);
   EXPECT_EQ(commands[1].words, "ip link add name stepcast2 type ifb");
   EXPECT_EQ(commands[1].undo, "ip link del dev stepcast2");
+  EXPECT_EQ(commands[2].words, "ip link set dev stepcast2 up");
   EXPECT_EQ(commands[3].words,
             "tc qdisc add dev stepcast2 root handle 57cc: tbf rate 100000000bit burst 53028 limit "
             "65536000 overhead 24");
+  EXPECT_EQ(commands[4].words, "tc qdisc add dev eth0 handle ffff: ingress");
   EXPECT_EQ(commands[4].undo, "tc qdisc del dev eth0 ingress");
-  EXPECT_NE(commands[5].words.find("redirect dev stepcast2"), std::string::npos);
+  EXPECT_EQ(commands[5].words,
+            "tc filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 action mirred "
+            "egress redirect dev stepcast2");
   EXPECT_NE(commands[6].words.find("parent 57ca:1 handle 57cb: netem"), std::string::npos);
   for (const int last : {2, 3, 5, 6}) {
     EXPECT_EQ(commands[static_cast<std::size_t>(last)].undo, "");
@@ -94,19 +99,58 @@ TEST(ShapingMessages, SayTheSameAgainAndNothingElse) {
   const struct {
     const char* key;
     double value;
-  } wrong[] = {{"bandwidth", 0}, {"bandwidth", 1e13}, {"rtt", -1}, {"rtt", 11}, {"loss", 1}};
+  } wrong[] = {{"bandwidth", 0}, {"bandwidth", 999}, {"bandwidth", 1.01e12}, {"rtt", -1},
+               {"rtt", 10.1},    {"loss", -0.1},     {"loss", 0.91}};
   for (const auto& [key, value] : wrong) {
     EXPECT_THROW(ReadConditions(Message(kShape).Set(key, value)), NetworkError) << key << value;
   }
+  EXPECT_EQ(ReadConditions(Message(kShape).Set("bandwidth", 1000)).bandwidth->si(), 1000);
+  EXPECT_EQ(ReadConditions(Message(kShape).Set("bandwidth", 1e12)).bandwidth->si(), 1e12);
 }
 
 TEST(ShapingMessages, AnInterfacesNameIsNoOptionAndNoCommand) {
-  for (const char* name : {"eth0", "enp3s0f1.100", "br-lan", "eth0:1"}) {
+  for (const char* name :
+       {"eth0", "enp3s0f1.100", "br-lan", "eth0:1", "abcdefghijklmno", "a_b@c"}) {
     EXPECT_TRUE(IsInterfaceName(name)) << name;
   }
   for (const char* name : {"", "-x", "eth0 root", "a;b", "$(x)", "abcdefghijklmnop", "a/b"}) {
     EXPECT_FALSE(IsInterfaceName(name)) << name;
   }
+}
+
+// ---- The guard, of commands that change no network.
+
+TEST(ShapingGuard, TellsWhatACommandSaid) {
+  Guard guard;
+  const Guard::Answer said = guard.Run({"printf %s\\n\\n%s a b", ""});
+  EXPECT_EQ(said.code, 0);
+  EXPECT_EQ(said.lines, (Lines{"a", "b"})) << "without the empty line";
+  EXPECT_EQ(said.text(), "a; b");
+  const Guard::Answer failed = guard.Run({"false", ""});
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_EQ(failed.text(), "exit code 1");
+  EXPECT_EQ(guard.Run({"no-such-program-of-stepcast", ""}).code, 127);
+}
+
+// The last first, and nothing that did not succeed; what cannot be undone is said, and once.
+TEST(ShapingGuard, UndoesTheLastFirst) {
+  const TempFolder folder;
+  const std::string outer = folder.Path("a");
+  const std::string inner = folder.Path("a/b");
+  Guard guard;
+  EXPECT_EQ(guard.Run({"mkdir " + outer, "rmdir " + outer}).code, 0);
+  EXPECT_EQ(guard.Run({"mkdir " + inner, "rmdir " + inner}).code, 0);
+  const Guard::Answer again = guard.Run({"mkdir " + inner, "rmdir " + folder.path()});
+  EXPECT_EQ(again.code, 1);
+  EXPECT_NE(again.text().find(inner), std::string::npos) << again.text();
+  Guard::Answer undone = guard.Undo();
+  EXPECT_EQ(undone.code, 0) << undone.text();
+  EXPECT_FALSE(std::filesystem::exists(outer));
+  guard.Run({"mkdir " + outer, "rmdir " + inner});
+  undone = guard.Undo();
+  EXPECT_EQ(undone.code, 1);
+  EXPECT_EQ(undone.text().find("rmdir " + inner + ": "), 0U) << undone.text();
+  EXPECT_EQ(guard.Undo().code, 0);
 }
 
 class StandInTc : public testing::Test {

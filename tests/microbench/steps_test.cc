@@ -172,6 +172,7 @@ TEST(StepsMessage, AnswersAreWithinTheirRange) {
     return ReadTimed(TimedMessage(step));
   };
   EXPECT_EQ(timed(6, 1).synchronising_s, 5);
+  EXPECT_THROW(timed(kLongestRunS * 1.01, 1), NetworkError);
   EXPECT_EQ(timed(6, 1).bytes, 4e9);
   EXPECT_THROW(timed(0, 1), NetworkError);
   EXPECT_THROW(timed(6, -1), NetworkError);
@@ -179,6 +180,79 @@ TEST(StepsMessage, AnswersAreWithinTheirRange) {
   TakeBucketTime(BucketTimeMessage(1, 0.25), &seconds);
   EXPECT_EQ(seconds, (std::vector<double>{0, 0.25}));
   EXPECT_THROW(TakeBucketTime(BucketTimeMessage(2, 0.25), &seconds), NetworkError);
+}
+
+// What is told of a step comes back where it was, and no number is larger than it can be.
+TEST(StepsMessage, EachNumberOfAStepIsItsOwn) {
+  const std::vector<std::pair<double TimedStep::*, double>> fields = {
+      {&TimedStep::step_s, kLongestRunS},
+      {&TimedStep::forward_s, kLongestRunS},
+      {&TimedStep::backward_s, kLongestRunS},
+      {&TimedStep::exposed_s, kLongestRunS},
+      {&TimedStep::update_s, kLongestRunS},
+      {&TimedStep::synchronising_s, kLongestRunS},
+      {&TimedStep::push_s, kLongestRunS},
+      {&TimedStep::pull_s, kLongestRunS},
+      {&TimedStep::server_update_s, kLongestRunS},
+      {&TimedStep::held_s, kLongestRunS},
+      {&TimedStep::staleness, 1e9},
+      {&TimedStep::messages, 2e6},
+      {&TimedStep::bytes, 128e9}};
+  TimedStep step;
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    step.*fields[i].first = 1.5 + static_cast<double>(i);
+  const TimedStep read = ReadTimed(Message::Parse(TimedMessage(step).Line()));
+  for (const auto& [field, most] : fields) {
+    EXPECT_EQ(read.*field, step.*field);
+    for (const double value : {most, most * 1.01}) {
+      TimedStep changed = step;
+      changed.*field = value;
+      const auto again = [&] { return ReadTimed(TimedMessage(changed)).*field; };
+      if (value == most) {
+        EXPECT_EQ(again(), most);
+      } else {
+        EXPECT_THROW(again(), NetworkError) << most;
+      }
+    }
+  }
+  EXPECT_THROW(ReadTimed(Message(kDone)), NetworkError);
+}
+
+TEST(StepsMessage, AWorkerIsWhereItsRankStands) {
+  Work work;
+  work.ranks = {3, 0, 2};
+  for (const auto& [rank, worker] :
+       {std::pair(3, 0), std::pair(0, 1), std::pair(2, 2), std::pair(1, -1)}) {
+    work.rank = rank;
+    EXPECT_EQ(work.worker(), worker) << rank;
+  }
+}
+
+// As many as can be, and one more.
+TEST(StepsMessage, LimitsOfWorkAreWhereTheyAreSaid) {
+  const auto read = [](const auto& change) {
+    Work work;
+    work.ranks = {0, 1};
+    work.training.backward_s = 0.5;
+    work.training.buckets = {{10, 0.1}};
+    change(&work.training);
+    return ReadAgain(WorkMessages(work), 2).training;
+  };
+  EXPECT_EQ(read([](Training* t) { t->forward_s = t->update_s = 3600; }).forward_s, 3600);
+  EXPECT_EQ(read([](Training* t) { t->backward_s = t->buckets[0].ready_s = 3600; }).backward_s,
+            3600);
+  EXPECT_EQ(read([](Training* t) { t->limit_s = 30 * 86400; }).limit_s, 2'592'000);
+  EXPECT_EQ(read([](Training* t) { t->warm_up = t->steps = 1'000'000; }).steps, 1'000'000);
+  EXPECT_EQ(read([](Training* t) { t->buckets[0].floats = 16e9; }).buckets[0].floats, 16e9);
+  EXPECT_THROW(read([](Training* t) { t->forward_s = 3601; }), NetworkError);
+  EXPECT_THROW(read([](Training* t) { t->backward_s = 3601; }), NetworkError);
+  EXPECT_THROW(read([](Training* t) { t->update_s = 3601; }), NetworkError);
+  EXPECT_THROW(read([](Training* t) { t->limit_s = 30 * 86400 + 1; }), NetworkError);
+  EXPECT_THROW(read([](Training* t) { t->warm_up = 1'000'001; }), NetworkError);
+  EXPECT_THROW(read([](Training* t) { t->warm_up = -1; }), NetworkError);
+  EXPECT_THROW(read([](Training* t) { t->steps = 1'000'001; }), NetworkError);
+  EXPECT_THROW(read([](Training* t) { t->micro_steps = 1'000'001; }), NetworkError);
+  EXPECT_THROW(read([](Training* t) { t->buckets[0].floats = 16e9 + 1; }), NetworkError);
 }
 
 TEST(StepsMessage, TimesOfAStepAreThoseOfItsWorkers) {
@@ -237,6 +311,109 @@ TEST(StepsProgram, TheTimeOfABucketIsTheMeanOfTheStepsThatThereWere) {
   EXPECT_FALSE(here.TryRead());
 }
 
+// A host that says what a worker says, and what came over the line.
+struct Heard {
+  explicit Heard(const Training& training, Exchange* exchange = nullptr) {
+    std::array<int, 2> pair{};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()), 0);
+    network::LineSocket here{network::Socket(pair[0])};
+    network::LineSocket there{network::Socket(pair[1])};
+    Train(training, exchange, &there);
+    while (const auto line = here.TryRead()) steps.push_back(ReadTimed(Message::Parse(*line)));
+  }
+
+  std::vector<TimedStep> steps;
+};
+
+// Nobody to exchange anything with: as many steps as are asked for, each of all its parts.
+TEST(StepsProgram, AStepAloneIsWhatItComputes) {
+  Training training;
+  training.forward_s = 0.002;
+  training.backward_s = 0.004;
+  training.update_s = 0.001;
+  training.micro_steps = 3;
+  training.warm_up = 1;
+  training.steps = 3;
+  training.limit_s = 60;
+  const Heard heard(training);
+  ASSERT_EQ(heard.steps.size(), 3U);
+  for (const TimedStep& step : heard.steps) {
+    EXPECT_GE(step.forward_s, 3 * 0.002);
+    EXPECT_GE(step.backward_s, 3 * 0.004);
+    EXPECT_GE(step.update_s, 0.001);
+    EXPECT_EQ(step.exposed_s, 0);
+    EXPECT_EQ(step.synchronising_s, 0);
+    EXPECT_NEAR(step.forward_s + step.backward_s + step.update_s, step.step_s, 1e-9);
+  }
+}
+
+// The step that runs out of time is the last one, and counts where it is no warm-up.
+TEST(StepsProgram, OutOfTimeIsAfterTheFirstStep) {
+  Training training;
+  training.steps = 10;
+  EXPECT_EQ(Heard(training).steps.size(), 1U);
+  training.warm_up = 1;
+  EXPECT_EQ(Heard(training).steps.size(), 0U);
+}
+
+// Adds up nothing, but for what another worker says of its time.
+class NotedSums : public AllReduce {
+ public:
+  struct Call {
+    std::size_t bucket = 0;
+    std::size_t size = 0;
+    const float* numbers = nullptr;
+    float last = 0;
+  };
+  using AllReduce::AllReduce;
+
+  float other = 0;  // what another tells of its time
+  std::vector<Call> calls;
+
+ protected:
+  void AddUp(std::size_t k, float* numbers, std::size_t size) override {
+    calls.push_back({k, size, numbers, numbers[size - 1]});
+    if (k == 1) numbers[size - 1] += other;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+};
+
+// Buckets lie behind each other, and behind the last is whether anybody is out of time.
+TEST(StepsProgram, TheLastBucketTellsWhoIsOutOfTime) {
+  Training training;
+  training.buckets = {{3, 0}, {2, 0}};
+  training.warm_up = 1;
+  training.steps = 2;
+  const auto step = [](bool out_of_time, NotedSums* sums) {
+    Timing timing{{}, std::vector<double>(2, 0)};
+    for (const std::size_t k : {0U, 1U}) sums->Send(k, out_of_time, &timing);
+    sums->Finish(&timing);
+    for (const double seconds : timing.bucket_s) EXPECT_GE(seconds, 0.002);
+    EXPECT_DOUBLE_EQ(timing.step.synchronising_s, timing.bucket_s[0] + timing.bucket_s[1]);
+    return sums->Over();
+  };
+  NotedSums sums(training);
+  EXPECT_FALSE(step(false, &sums));
+  EXPECT_FALSE(step(false, &sums));
+  EXPECT_TRUE(step(false, &sums)) << "a warm-up and two";
+  ASSERT_EQ(sums.calls.size(), 6U);
+  for (std::size_t i = 0; i < 6; i += 2) {
+    EXPECT_EQ(sums.calls[i].bucket, 0U);
+    EXPECT_EQ(sums.calls[i].size, 3U);
+    EXPECT_EQ(sums.calls[i].numbers, sums.calls[0].numbers);
+    EXPECT_EQ(sums.calls[i + 1].bucket, 1U);
+    EXPECT_EQ(sums.calls[i + 1].size, 2U + 1);
+    EXPECT_EQ(sums.calls[i + 1].numbers, sums.calls[0].numbers + 3);
+    EXPECT_EQ(sums.calls[i + 1].last, 0);
+  }
+  NotedSums own(training);
+  EXPECT_TRUE(step(true, &own));
+  EXPECT_EQ(own.calls[1].last, 1);
+  NotedSums others(training);
+  others.other = 2;
+  EXPECT_TRUE(step(false, &others));
+}
+
 // ---- Trainings.
 
 // Three buckets, of 4 MB in all.
@@ -267,6 +444,8 @@ TEST(StepsTraining, TheLastWorkersAreSlowInAll) {
     return seconds;
   };
   const Training fast = TrainingOf(training, 1, 3);
+  EXPECT_EQ(fast.slow_workers, 0) << "which is of the coordinator alone";
+  EXPECT_EQ(fast.slowdown, 1);
   EXPECT_EQ(fast.backward_s, 0.02);
   EXPECT_EQ(ready(fast), (std::vector<double>{0.005, 0.01, 0.02}));
   const Training slow = TrainingOf(training, 2, 3);
