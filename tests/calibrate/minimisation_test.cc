@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -124,6 +125,89 @@ TEST(FindStart, IsTheCurveThroughTheFewestWorkers) {
   EXPECT_NEAR(value(kSampleTime), 0.8 * 0.2, 1e-9);
   EXPECT_NEAR(value(kFixedTime), 0.3 * 0.16 * 8, 1e-9);
   EXPECT_NEAR(value(kFloorTime), 0.3 * 0.16 * 8, 1e-9);
+}
+
+// ---- Which host is the slow one.
+
+using GigabitsOf = std::map<std::string, double>;
+
+// Links of four hosts after a fit has been improved without a step of its own: runs are exact, of
+// each two of them, and all but links stands at its true value.
+GigabitsOf ImprovedLinks(const GigabitsOf& true_links, const GigabitsOf& believed, bool is_moved) {
+  Truth truth = PlausibleTruth();
+  const WorkloadParameters<double> resnet50 = truth.workloads.at("resnet50");
+  truth.workloads = {{"resnet50", resnet50}};
+  for (const char* host : {"n1", "n2", "n3", "n4"}) {
+    const auto own = true_links.find(host);
+    truth.host_links[host] = GigabitsPerSecond(own == true_links.end() ? 3.0 : own->second);
+  }
+  SyntheticProblem synthetic(truth);
+  for (const auto& [one, link] : truth.host_links) {
+    for (const auto& [other, its] : truth.host_links) {
+      if (one >= other) continue;
+      Plan plan = AllreducePlan({1, 1}, 32);
+      plan.hosts = {one, other};
+      synthetic.Add("resnet50", plan);
+    }
+  }
+  const Posed posed(synthetic.problem());
+  std::vector<double> values;
+  std::map<std::string, std::size_t> links;
+  for (const FittedParameter& p : posed.layout.parameters()) {
+    ParameterEstimate estimate;
+    estimate.scope = p.scope;
+    estimate.name = p.spec->name;
+    double value = truth.ValueOf(estimate);
+    const std::string prefix = kHostsScopePrefix;
+    if (p.scope.rfind(prefix, 0) == 0) {
+      const std::string host = p.scope.substr(prefix.size());
+      links[host] = values.size();
+      if (believed.count(host) > 0) value = believed.at(host);
+    }
+    values.push_back(std::log(value * p.spec->si_per_unit));
+  }
+  EXPECT_EQ(links.size(), 4U) << "each is told from the others";
+  Fit fit = Minimisation(posed.layout, posed.pointers, values).Solve(0, kStartTolerance);
+  EXPECT_EQ(fit.values, values);
+  EXPECT_EQ(ImproveHosts(posed.layout, posed.pointers, 0, &fit) > 0, is_moved);
+  GigabitsOf improved;
+  for (const auto& [host, at] : links) {
+    const double si_per_unit = posed.layout.parameters()[at].spec->si_per_unit;
+    improved[host] = std::exp(fit.values[at]) / si_per_unit;
+  }
+  return improved;
+}
+
+// A link that was blamed goes back to where most are, and that of a host beside it has its rate, or
+// the one between the two, or its own, whichever meets the runs.
+TEST(ImproveHosts, BlamesTheHostThatRunsTell) {
+  const double between = std::sqrt(3.0 * 0.5);
+  const struct {
+    GigabitsOf truth;
+    GigabitsOf believed;
+  } cases[] = {{{{"n2", 0.5}}, {{"n1", 0.5}}},
+               {{{"n2", between}}, {{"n1", 0.5}}},
+               {{{"n2", 0.5}}, {{"n1", 0.5}, {"n2", 0.5}}}};
+  for (const auto& c : cases) {
+    GigabitsOf believed = c.believed;
+    believed.try_emplace("n2", 3);
+    for (const auto& [host, gbit] : ImprovedLinks(c.truth, believed, true)) {
+      const auto own = c.truth.find(host);
+      EXPECT_NEAR(gbit, own == c.truth.end() ? 3 : own->second, 1e-9) << host;
+    }
+  }
+}
+
+// A fifth of an e-fold below three quarters of the hosts is slow, and less is not.
+TEST(ImproveHosts, LeavesWhatIsHardlySlow) {
+  const double hardly = 3 * std::exp(-0.19);
+  EXPECT_NEAR(ImprovedLinks({}, {{"n1", hardly}}, false).at("n1"), hardly, 1e-9);
+  EXPECT_NEAR(ImprovedLinks({}, {{"n1", 3 * std::exp(-0.21)}}, true).at("n1"), 3, 1e-9);
+  // Of four, a quarter of the way from the third to the fourth.
+  const double fourth = 3 * std::exp(0.4);
+  const double most = 3 * std::exp(0.1);
+  EXPECT_NEAR(ImprovedLinks({{"n1", most}, {"n4", fourth}}, {{"n1", 0.5}}, true).at("n1"), most,
+              1e-9);
 }
 
 // ---- How far a value may be.
