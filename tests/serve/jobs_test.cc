@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "calibrate/online/fleet.h"
@@ -183,6 +186,58 @@ TEST(Jobs, SayWhatHasChanged) {
   EXPECT_NE(metrics.find("stepcast_observed_steps_total 100\n"), std::string::npos) << metrics;
   EXPECT_NE(metrics.find("stepcast_changes_total 1\n"), std::string::npos);
   EXPECT_NE(metrics.find("stepcast_jobs 1\n"), std::string::npos);
+}
+
+// Whoever keeps what jobs have learnt sees by a number that there is something new.
+TEST(Jobs, CountWhatTheyLearn) {
+  const TestService test;
+  const Jobs& jobs = test.service.jobs();
+  std::uint64_t before = jobs.version();
+  const auto grows = [&](const std::function<void()>& act) {
+    act();
+    return jobs.version() > std::exchange(before, jobs.version());
+  };
+  const std::string more = R"({"cluster":"gce-t4","workload":"resnet50","job":"b",)";
+  EXPECT_TRUE(grows([&] { test.JsonOf("/v1/observe", Steps("a", "[0.3]")); }));
+  EXPECT_TRUE(grows([&] { test.JsonOf("/v1/observe", Steps("a", "[0.3]")); }));
+  EXPECT_TRUE(
+      grows([&] { test.JsonOf("/v1/observe", more + R"("out_of_memory":true,)" + kPlan + "}"); }));
+  EXPECT_FALSE(grows([&] { Step(test, R"("job":"a")", 8); }));
+  EXPECT_FALSE(grows([&] { WrongKey(test, Steps("a", "[0]")); }));
+  EXPECT_TRUE(grows([&] { test.JsonOf("/v1/end_job", R"({"job":"a"})"); }));
+  EXPECT_TRUE(grows([&] { test.JsonOf("/v1/end_job", R"({"job":"b","forget":true})"); }));
+}
+
+// What the job has said is said by nobody else; an observation says it again.
+TEST(Jobs, StandAloneInAQuestion) {
+  const TestService test;
+  test.JsonOf("/v1/observe", Steps("a", "[0.3]"));
+  for (const auto& [key, stated] :
+       std::vector<std::pair<std::string, std::string>>{{"cluster", R"("gce-t4")"},
+                                                        {"workload", R"("resnet50")"},
+                                                        {"device", R"("t4")"},
+                                                        {"optimizer", R"("sgd")"},
+                                                        {"parameters", "25557032"}}) {
+    const std::string asked = R"("job":"a",")" + key + "\":" + stated;
+    EXPECT_EQ(WrongKey(test, Asked(asked, 8), "/v1/predict"), key);
+    const std::string told = test.Post("/v1/predict", Asked(asked, 8)).body;
+    EXPECT_NE(told.find("is what the job says; allowed: one of the two"), std::string::npos)
+        << told;
+  }
+}
+
+// As many steps as may be told at once, and one more.
+TEST(Jobs, LearnAThousandStepsAtOnce) {
+  const TestService test;
+  const auto body = [](std::size_t steps) {
+    return Steps("a", TestJson(std::vector<double>(steps, 0.3)).dump());
+  };
+  EXPECT_EQ(WrongKey(test, body(1001)), "step_times_s");
+  EXPECT_NE(test.Post("/v1/observe", body(1001))
+                .body.find("'1001' steps are too many; allowed: at "
+                           "most 1000 at once"),
+            std::string::npos);
+  EXPECT_EQ(test.JsonOf("/v1/observe", body(1000))["steps"], 1000);
 }
 
 // ---- Jobs beside each other.

@@ -155,7 +155,20 @@ TEST(ReadPlan, NamesTheKeyOfTheRequest) {
                    "plan.servers: are required with strategy ps-sync"));
   EXPECT_TRUE(
       Says(error({{"local_batch", "8"}, {"link_gbit_per_s", "0"}}), "plan.link_gbit_per_s: '0'"));
-  EXPECT_TRUE(Says(error({{"local_batch", "8"}, {"workers", "1000000"}}), "at most 100000 nodes"));
+  EXPECT_TRUE(Says(error({{"local_batch", "8"}, {"workers", "1000000"}}),
+                   "plan.workers: uses 250000 nodes; allowed: at most 100000 nodes"));
+  EXPECT_TRUE(Says(error({{"local_batch", "8"}, {"workers", "400001"}}), "uses 100001 nodes"));
+}
+
+// What is too long is quoted by its beginning.
+TEST(ReadPlan, TextsAreBounded) {
+  const auto error = [](std::size_t size) {
+    return ErrorOf([&] { Read({{"local_batch", "8"}, {"hosts", std::string(size, 'a')}}); });
+  };
+  EXPECT_TRUE(Says(error(65'537), "is too long; allowed: at most 65536 bytes"));
+  EXPECT_EQ(error(65'537)->place().key, "plan.hosts");
+  EXPECT_EQ(error(65'537)->value(), std::string(200, 'a'));
+  EXPECT_FALSE(Says(error(65'536), "is too long; allowed: at most 65536 bytes"));
 }
 
 TEST(ReadPlan, WhatQueriesStateMayBeMissing) {
@@ -402,6 +415,24 @@ TEST(PredictMany, FlagsAreThoseOfThePlansThatTheyName) {
   }
 }
 
+// The first hundred that have no answer are told of, each by its place.
+TEST(PredictMany, TellsAHundredProblems) {
+  const auto snapshot = Shipped();
+  const auto target = snapshot->Find({"gce-t4", "resnet50", ""});
+  QueryColumns columns;
+  columns.counts[kWorkers].assign(150, 0);
+  columns.counts[kWorkers][3] = 2;
+  CheckColumns("queries.", 200, &columns);
+  const ForecastColumns answer =
+      PredictMany(*snapshot, *target, Read({}, {8, false}), false, &columns);
+  EXPECT_EQ(answer.failed, 149U);
+  ASSERT_EQ(answer.problems.size(), 100U);
+  for (std::size_t i = 0; i < answer.problems.size(); ++i) {
+    EXPECT_EQ(answer.problems[i].index, i < 3 ? i : i + 1);
+    EXPECT_EQ(answer.problems[i].problem, answer.problems[0].problem);
+  }
+}
+
 TEST(PredictMany, CompilesOnceAndKeepsSoMany) {
   ServiceOptions options;
   options.most_compiled = 3;
@@ -530,6 +561,44 @@ TEST(CheckSearch, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(Says(error(), "search.noise_scale: '1e+308' is out of range"));
   search.noise_scale = 0;
   CheckSearch(search, 10, 1000);
+}
+
+// Each limit of a search, on either side.
+TEST(CheckSearch, LimitsAreWhereTheyAreSaid) {
+  BatchSearch good;
+  good.candidates = 50;
+  good.noise_scale = 1e15;
+  good.initial_batch = 1;
+  good.least_local_batch = 4;
+  good.most_local_batch = 4;
+  const auto error = [&](const auto& change, std::size_t allocations = 20) {
+    BatchSearch search = good;
+    change(&search);
+    return ErrorOf([&] { CheckSearch(search, allocations, 1000); });
+  };
+  EXPECT_FALSE(error([](BatchSearch*) {}));
+  EXPECT_TRUE(Says(error([](BatchSearch*) {}, 21), "search.candidates: '50' is out of range"));
+  EXPECT_TRUE(Says(error([](BatchSearch* s) { s->least_global_batch = 0; }),
+                   "search.least_global_batch: '0' is out of range"));
+  EXPECT_TRUE(Says(error([](BatchSearch* s) { s->least_local_batch = 0; }),
+                   "search.least_local_batch: '0' is out of range"));
+  EXPECT_TRUE(Says(error([](BatchSearch* s) { s->most_local_batch = 3; }),
+                   "search.most_local_batch: '3' is out of range; allowed: a whole number from 4"));
+  EXPECT_FALSE(error([](BatchSearch* s) { s->most_local_batch = 0; })) << "what memory holds";
+  EXPECT_TRUE(Says(error([](BatchSearch* s) { s->candidates = -1; }), "search.candidates: '-1'"));
+  EXPECT_TRUE(Says(error([](BatchSearch* s) { s->noise_scale = 1.01e15; }), "search.noise_scale"));
+  EXPECT_TRUE(Says(error([](BatchSearch* s) { s->initial_batch = 0.9; }), "search.initial_batch"));
+  EXPECT_TRUE(Says(error([](BatchSearch* s) { s->noise_scale.reset(); }),
+                   "search.initial_batch: says nothing alone"));
+  // One sample one to four times, two of them once or twice, and four: seven of each allocation.
+  const auto all = [](BatchSearch* s) {
+    s->candidates = 0;
+    s->most_global_batch = 4;
+  };
+  EXPECT_FALSE(error(all, 142));
+  EXPECT_TRUE(Says(error(all, 143),
+                   "allocations: '143' with 7 batches each are too many; allowed: "
+                   "at most 1000 batches in all"));
 }
 
 // ---- Reading anew.

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "data/io/machines.h"
@@ -60,7 +63,88 @@ TEST(Records, ThatAreDamagedAreRefused) {
   }
 }
 
+// These records as they are read, whatever they say: behind the first line, and with the digest
+// that is theirs (FNV-1a of 64 bits).
+std::string Sealed(const std::string& written, const std::string& records) {
+  std::uint64_t digest = 14'695'981'039'346'656'037U;
+  for (const char byte : records) {
+    digest ^= static_cast<unsigned char>(byte);
+    digest *= 1'099'511'628'211U;
+  }
+  std::string seal(sizeof digest, '\0');
+  std::memcpy(seal.data(), &digest, sizeof digest);
+  return written.substr(0, written.find('\n') + 1) + seal + records;
+}
+
+std::string RecordsIn(const std::string& written) {
+  return written.substr(written.find('\n') + 1 + sizeof(std::uint64_t));
+}
+
+// Where two records of one length differ, which is in one byte.
+std::size_t OnlyDifference(const std::string& one, const std::string& other) {
+  EXPECT_EQ(one.size(), other.size());
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < std::min(one.size(), other.size()); ++i) {
+    if (one[i] != other[i]) places.push_back(i);
+  }
+  EXPECT_EQ(places.size(), 1U);
+  return places.empty() ? 0 : places.front();
+}
+
 // A yes or no is a byte of 1 or 0, and nothing else.
+TEST(Records, AYesOrNoIsOneOrNought) {
+  Workload workload;
+  workload.name = "w";
+  const std::string no = WriteRecords({{}, {workload}, {}});
+  workload.communication_only = true;
+  std::string records = RecordsIn(WriteRecords({{}, {workload}, {}}));
+  const std::size_t at = OnlyDifference(RecordsIn(no), records);
+  for (const int byte : {0, 1, 2, 255}) {
+    records[at] = static_cast<char>(byte);
+    const std::string bytes = Sealed(no, records);
+    if (byte > 1) {
+      EXPECT_THROW(ReadRecords(bytes), InputError) << byte;
+    } else {
+      EXPECT_EQ(ReadRecords(bytes).workloads.at(0).communication_only, byte == 1);
+    }
+  }
+}
+
+// An operation is one of those that there are.
+TEST(Records, AnOperationIsOneThatIsKnown) {
+  const auto records = [](const Operation& operation) {
+    Workload workload;
+    workload.layers.emplace_back();
+    workload.layers.back().operation = operation;
+    return WriteRecords({{}, {workload}, {}});
+  };
+  const std::string copies = records(CopyOp{7});
+  std::string changed = RecordsIn(copies);
+  const std::size_t at = OnlyDifference(changed, RecordsIn(records(AllocateOp{7})));
+  EXPECT_EQ(static_cast<std::size_t>(changed[at]), Operation(CopyOp()).index());
+  EXPECT_TRUE(std::holds_alternative<CopyOp>(
+      ReadRecords(Sealed(copies, changed)).workloads.at(0).layers.at(0).operation));
+  for (const std::size_t index : {std::variant_size_v<Operation>, std::size_t{255}}) {
+    changed[at] = static_cast<char>(index);
+    EXPECT_THROW(ReadRecords(Sealed(copies, changed)), InputError) << index;
+  }
+}
+
+// A length that reaches behind the end is none, however large.
+TEST(Records, NoTextIsLongerThanWhatThereIs) {
+  Workload workload;
+  workload.name = std::string(200, 'w');
+  const std::string written = WriteRecords({{}, {workload}, {}});
+  std::string records = RecordsIn(written);
+  const std::size_t at = records.find("www") - sizeof(std::uint32_t);
+  EXPECT_EQ(static_cast<unsigned char>(records[at]), 200);
+  EXPECT_NO_THROW(ReadRecords(Sealed(written, records)));
+  for (const std::uint32_t size : {1'000'000U, 0xffff'ffffU}) {
+    std::memcpy(&records[at], &size, sizeof size);
+    EXPECT_THROW(ReadRecords(Sealed(written, records)), InputError) << size;
+  }
+}
+
 // Nothing but what is recorded is in a record: no byte between the members of an operation, which
 // would differ from one page to the next.
 TEST(Records, AreTheSameBytesEachTime) {
