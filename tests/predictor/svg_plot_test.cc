@@ -371,6 +371,14 @@ TEST(SvgPlot, ZeroStandsApartOnALogarithmicAxis) {
   ASSERT_NE(line, std::string::npos);
   const std::string path = svg.substr(line, svg.find("/>", line) - line);
   EXPECT_EQ(std::count(path.begin(), path.end(), 'L'), 2);
+  // It stands at a quarter of the least one above it.
+  const std::vector<Element> points = Named(Parse(svg), "circle");
+  const auto apart = [&](std::size_t i) {
+    return points[i + 1].Number("cx") - points[i].Number("cx");
+  };
+  EXPECT_NEAR(apart(0) / apart(1), std::log10(4.0), 1e-3);
+  EXPECT_NEAR(apart(2) / apart(1), 1, 1e-3);
+  EXPECT_NEAR(XTicks(svg).front().Number("x"), points[0].Number("cx"), 0.02);
 }
 
 TEST(SvgPlot, TheLastTickHasALabel) {
@@ -888,6 +896,81 @@ TEST(SvgPlot, LabelsAtTheEndOfLinesNeedRoom) {
   EXPECT_EQ(labels(700, 90), V{"whole"});
 }
 
+// The thin lines that lead to labels.
+std::vector<Element> Leaders(const std::string& svg) {
+  std::vector<Element> leaders;
+  for (const Element& line : Named(Parse(svg), "line")) {
+    if (line.Has("stroke-opacity", "0.6")) leaders.push_back(line);
+  }
+  return leaders;
+}
+
+// From 93 hundredths of the axis on a line has its label, and a thin line leads there where it is
+// more than 40 away.
+TEST(SvgPlot, AFarLabelIsLedTo) {
+  const auto svg_of = [](double reach) {
+    const PlotSeries part{.name = "part", .x = {0, reach}, .y = {1, 1.5}};
+    const PlotSeries nameless{.x = {0, 100}, .y = {1, 2}};
+    return RenderSvgPlot({part, nameless}, {});
+  };
+  // The axis ends at 102.
+  EXPECT_TRUE(EndLabels(svg_of(94.5)).empty());
+  int led = 0;
+  int near = 0;
+  for (double reach = 95; reach <= 100; reach += 0.25) {
+    const std::string svg = svg_of(reach);
+    ASSERT_EQ(EndLabels(svg).size(), 1U) << reach;
+    const Element label = EndLabels(svg).front();
+    const Element end = Named(Parse(svg), "circle").at(1);
+    const double gap = label.Number("x") - end.Number("cx");
+    if (std::abs(gap - 40) < 0.05) continue;
+    const std::vector<Element> leaders = Leaders(svg);
+    ASSERT_EQ(leaders.size(), gap > 40 ? 1U : 0U) << gap;
+    (gap > 40 ? led : near) += 1;
+    if (leaders.empty()) continue;
+    EXPECT_NEAR(leaders[0].Number("x1"), end.Number("cx") + 6, 0.02);
+    EXPECT_NEAR(leaders[0].Number("y1"), end.Number("cy"), 0.02);
+    EXPECT_NEAR(leaders[0].Number("x2"), label.Number("x") - 4, 0.02);
+    EXPECT_NEAR(leaders[0].Number("y2"), label.Number("y") - 4, 0.02) << "the middle of its line";
+  }
+  EXPECT_GT(led, 3);
+  EXPECT_GT(near, 3);
+}
+
+// Of two ends nearer than a line of text both labels move, and are led to once that is more than 2.
+TEST(SvgPlot, ALabelThatHasMovedIsLedTo) {
+  int led = 0;
+  int near = 0;
+  for (int i = 2; i <= 30; ++i) {
+    const PlotSeries lower{.name = "lower", .x = {0, 100}, .y = {0, 2}};
+    const PlotSeries upper{.name = "upper", .x = {0, 100}, .y = {0, 2 + 0.005 * i}};
+    const std::string svg = RenderSvgPlot({lower, upper}, {});
+    const std::vector<Element> labels = EndLabels(svg);
+    ASSERT_EQ(Strings(labels), (std::vector<std::string>{"upper", "lower"}));
+    const double end = Named(Parse(svg), "circle").at(1).Number("cy");
+    const double moved = std::abs(labels[1].Number("y") - 4 - end);
+    if (std::abs(moved - 2) < 0.05) continue;
+    EXPECT_EQ(Leaders(svg).size(), moved > 2 ? 2U : 0U) << moved;
+    (moved > 2 ? led : near) += 1;
+  }
+  EXPECT_GT(led, 3);
+  EXPECT_GT(near, 3);
+}
+
+// Of labels at one end the outer ones move by half a line for each of the others: six by 37.5 at
+// most, and seven by more than the eye follows.
+TEST(SvgPlot, LabelsMoveBySoMuch) {
+  for (const std::size_t count : {std::size_t{6}, std::size_t{7}}) {
+    std::vector<PlotSeries> series;
+    for (std::size_t i = 0; i < count; ++i) {
+      series.push_back({.name = std::string(1, static_cast<char>('a' + i)),
+                        .x = {0, 50, 100},
+                        .y = {0, 1, 0.5}});
+    }
+    EXPECT_EQ(EndLabels(RenderSvgPlot(series, {})).size(), count == 6 ? 6U : 0U);
+  }
+}
+
 TEST(SvgPlot, MeasurementsLieOnTopOfLines) {
   PlotSeries points = Ring();
   points.name = "measured";
@@ -924,6 +1007,25 @@ TEST(SvgPlot, LabelsOfTicksBeyondAMillion) {
   options.log_x = true;
   EXPECT_EQ(Strings(XTicks(RenderSvgPlot({series}, options))),
             (std::vector<std::string>{"10⁶", "2×10⁶", "5×10⁶", "10⁷", "2×10⁷", "5×10⁷"}));
+}
+
+// A million and more, or all below a thousandth, is told times a power of ten.
+TEST(SvgPlot, AFactorBeginsAtAMillion) {
+  const auto last = [](double most) {
+    PlotOptions options;
+    options.y_label = "Time (s)";
+    const std::string svg = RenderSvgPlot({{.name = "s", .x = {0, 1}, .y = {0, most}}}, options);
+    const std::string tick = Strings(YTicks(svg)).back();
+    for (const std::string factor : {"10⁶", "10⁻⁶", "10⁻³"}) {
+      if (HasText(svg, "Time (" + factor + " s)")) return tick + " " + factor;
+    }
+    EXPECT_TRUE(HasText(svg, "Time (s)"));
+    return tick;
+  };
+  EXPECT_EQ(last(7e5), "700,000");
+  EXPECT_EQ(last(1e6), "1.0 10⁶");
+  EXPECT_EQ(last(1e-3), "0.0010");
+  EXPECT_EQ(last(7e-4), "700 10⁻⁶");
 }
 
 // Magnitudes that nobody means are none.

@@ -88,6 +88,8 @@ TEST(FormatDuration, PicksTheUnitAfterRounding) {
   EXPECT_EQ(FormatDuration(Seconds(86399.0)), "1 d 00 h");
   EXPECT_EQ(FormatDuration(Seconds(3.0 * 86400 + 4 * 3600)), "3 d 04 h");
   EXPECT_EQ(FormatDuration(Seconds(12.3 * 365.25 * 86400)), "12.3 years");
+  EXPECT_EQ(FormatDuration(Seconds(1000.0 * 86400 - 3600)), "999 d 23 h");
+  EXPECT_EQ(FormatDuration(Seconds(1000.0 * 86400)), "2.74 years");
   EXPECT_EQ(FormatDuration(Seconds(1e300)), "3.17e+292 years");
   EXPECT_EQ(FormatDuration(Milliseconds(-12.5)), "-12.5 ms");
   EXPECT_EQ(FormatDuration(Seconds(kNan)), "nan");
@@ -139,6 +141,9 @@ TEST(FormatCount, GroupsByThousands) {
   EXPECT_EQ(FormatCount(12345678), "12,345,678");
   EXPECT_EQ(FormatCount(-123456), "-123,456");
   EXPECT_EQ(FormatCount(kNan), "nan");
+  EXPECT_EQ(Several(1, "rank"), "1 rank");
+  EXPECT_EQ(Several(0, "rank"), "0 ranks");
+  EXPECT_EQ(Several(1234, "rank"), "1,234 ranks");
 }
 
 TEST(FormatPercentFactorThroughput, ExactStrings) {
@@ -425,7 +430,14 @@ TEST(DisplayWidth, EndsOfItsRanges) {
       {0x200a, 1},  {0x200b, 0},  {0x200f, 0},  {0x2010, 1},  {0x303e, 2},  {0x303f, 1},
       {0x4e00, 2},  {0xa4cf, 2},  {0xa4d0, 1},  {0xac00, 2},  {0xd7a3, 2},  {0xd7a4, 1},
       {0xfe0f, 0},  {0xfe10, 1},  {0xfeff, 0},  {0xff00, 2},  {0xff60, 2},  {0xff61, 1},
-      {0x1f2ff, 1}, {0x1f300, 2}, {0x1faff, 2}, {0x1fb00, 1}, {0x20000, 2}, {0x3fffd, 2}};
+      {0x1f2ff, 1}, {0x1f300, 2}, {0x1faff, 2}, {0x1fb00, 1}, {0x20000, 2}, {0x3fffd, 2},
+      {0x115f, 2},  {0x1160, 1},  {0x1aaf, 1},  {0x1ab0, 0},  {0x1aff, 0},  {0x1b00, 1},
+      {0x1dbf, 1},  {0x1dc0, 0},  {0x1dff, 0},  {0x1e00, 1},  {0x20cf, 1},  {0x20d0, 0},
+      {0x20ff, 0},  {0x2100, 1},  {0x2e7f, 1},  {0x2e80, 2},  {0x3040, 1},  {0x3041, 2},
+      {0x4dbf, 2},  {0x4dc0, 1},  {0x4dff, 1},  {0xabff, 1},  {0xf8ff, 1},  {0xf900, 2},
+      {0xfaff, 2},  {0xfb00, 1},  {0xfdff, 1},  {0xfe00, 0},  {0xfe2f, 1},  {0xfe30, 2},
+      {0xfe6f, 2},  {0xfe70, 1},  {0xfeff, 0},  {0xffdf, 1},  {0xffe0, 2},  {0xffe6, 2},
+      {0xffe7, 1},  {0x1ffff, 1}, {0x3fffe, 1}};
   for (const auto& [character, width] : widths) {
     EXPECT_EQ(internal::CodePointWidth(character), width) << static_cast<unsigned>(character);
   }
