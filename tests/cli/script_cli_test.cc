@@ -108,6 +108,18 @@ TEST_F(ScriptCli, QuantilesAreThoseOfTheTimedSteps) {
   }
 }
 
+// How far it is stands on a terminal, and elsewhere now and then: not within a second or two.
+TEST_F(ScriptCli, SaysNothingOfAShortRun) {
+  const std::string training = folder_.Write(
+      "slow.sh", "i=0; while true; do i=$((i+1)); echo step $i: $i ms; sleep 0.1; done\n");
+  std::ofstream(wanted_) << "workload,device,placement,servers,strategy,local_batch,step_time_s\n"
+                            "resnet50,t4,1,0,none,32,STEP_TIME\n";
+  const ProcessResult result = program::Stepcast(Probe(kShort + kPattern, {"sh", training}));
+  EXPECT_EQ(result.exit_code, 0);
+  if (result.wall_s > 8) GTEST_SKIP() << "the machine was too busy";
+  EXPECT_EQ(result.err, "");
+}
+
 TEST_F(ScriptCli, WhatWasMeasuredIsTakenOver) {
   EXPECT_EQ(Answer(kShort + kPattern, Training())["runs"].size(), 3U);
   const std::string before = FileContent(runs_);

@@ -1,11 +1,15 @@
 // `stepcast watch`, by logs as PyTorch's imagenet example prints them.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include "calibrate/online/online_calibration.h"
 #include "data/io/machines.h"
@@ -56,6 +60,47 @@ std::vector<Json> EventsOf(const ProcessResult& result) {
     EXPECT_TRUE(events.back().is_object()) << line;
   }
   return events;
+}
+
+// What the program prints on a terminal of this name; of none where it is empty.
+std::string OnTerminal(const Words& arguments, const std::string& term) {
+  const int screen = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (screen < 0 || grantpt(screen) != 0 || unlockpt(screen) != 0) return "";
+  ProcessOptions options;
+  options.out_path = ptsname(screen);
+  // As long as it is open the other end is no end.
+  const int held = open(options.out_path.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  std::string shown;
+  std::thread reader([&] {
+    char bytes[4096];
+    for (ssize_t n = 0; (n = read(screen, bytes, sizeof bytes)) > 0;) {
+      shown.append(bytes, static_cast<std::size_t>(n));
+    }
+  });
+  const char* const before = std::getenv("TERM");
+  const std::string own = before == nullptr ? "" : before;
+  term.empty() ? unsetenv("TERM") : setenv("TERM", term.c_str(), 1);
+  EXPECT_EQ(RunProcess(Words{STEPCAST_PROGRAM} + arguments, options).exit_code, 0);
+  before == nullptr ? unsetenv("TERM") : setenv("TERM", own.c_str(), 1);
+  close(held);
+  reader.join();
+  close(screen);
+  return shown;
+}
+
+// A screen is drawn anew from its corner, where it can be: not where it is none, as editors' are.
+TEST(WatchCli, DrawsOnAScreenAlone) {
+  const TempFolder folder;
+  const Words watch = Watch(folder.Write("train.log", Log(60, 999, 1)));
+  const std::string drawn = OnTerminal(watch, "xterm");
+  if (drawn.empty()) GTEST_SKIP() << "there is no pseudo-terminal here";
+  EXPECT_NE(drawn.find("\x1b[H"), std::string::npos) << drawn;
+  EXPECT_EQ(drawn.find("forecast 3"), std::string::npos) << "lines are for what is no screen";
+  for (const char* term : {"dumb", ""}) {
+    const std::string printed = OnTerminal(watch, term);
+    EXPECT_EQ(printed.find('\x1b'), std::string::npos) << term << printed;
+    EXPECT_EQ(printed.rfind("forecast 3", 0), 0U) << term << printed;
+  }
 }
 
 // The same of two ranks, of which the second has its own time behind the warm-up and within.
