@@ -159,6 +159,24 @@ TEST(CapiCompiled, NamesWhatIsWrongWithAQuery) {
   query = OwnQuery(both.c);
   query.server_link_rtt_s = -2;
   ExpectFails(STEPCAST_NO_ANSWER, "server_link_rtt_s: '-2' is out of range", check(query));
+  const struct {
+    const char* name;
+    double stepcast_query::*field;
+  } of_links[] = {
+      {"link_bandwidth_bytes_per_s", &stepcast_query::link_bandwidth_bytes_per_s},
+      {"link_rtt_s", &stepcast_query::link_rtt_s},
+      {"server_link_bandwidth_bytes_per_s", &stepcast_query::server_link_bandwidth_bytes_per_s},
+      {"server_link_loss_rate", &stepcast_query::server_link_loss_rate}};
+  for (const auto& [name, field] : of_links) {
+    query = OwnQuery(both.c);
+    query.*field = -3;
+    char* error = nullptr;
+    EXPECT_EQ(check(query)(&error), STEPCAST_NO_ANSWER);
+    const Text owned(error);
+    ASSERT_NE(error, nullptr);
+    EXPECT_EQ(std::string(error).rfind(std::string(name) + ": '-3' is out of range", 0), 0U)
+        << error;
+  }
   ExpectFails(STEPCAST_BAD_ARGUMENT, "query is NULL",
               [&](char** error) { return stepcast_compiled_check(both.c.get(), nullptr, error); });
   query.struct_size = 1;
@@ -778,6 +796,7 @@ TEST(CapiCompiled, RefusesSearchesOfNothing) {
   EXPECT_EQ(goodput(-1, 64), STEPCAST_BAD_INPUT);
   EXPECT_EQ(goodput(INFINITY, 64), STEPCAST_BAD_INPUT);
   EXPECT_EQ(goodput(4000, 0), STEPCAST_BAD_INPUT);
+  EXPECT_EQ(goodput(4000, INFINITY), STEPCAST_BAD_INPUT);
   EXPECT_EQ(goodput(4000, kLeft), STEPCAST_BAD_INPUT) << "half of what goodput takes";
   EXPECT_EQ(goodput(kLeft, 64), STEPCAST_BAD_INPUT);
   EXPECT_EQ(local_batch, 99) << "what is refused fills nothing";
@@ -785,6 +804,7 @@ TEST(CapiCompiled, RefusesSearchesOfNothing) {
   EXPECT_EQ(local_batch, 99);
   EXPECT_EQ(goodput(4000, 64), STEPCAST_OK);
   EXPECT_GT(local_batch, 0);
+  EXPECT_EQ(goodput(0, 0.5), STEPCAST_OK) << "all gradients alike";
   // A range without a batch is a search that finds none.
   EXPECT_EQ(choose([](stepcast_batch_search* s) {
               s->least_global_batch = 10;

@@ -37,9 +37,10 @@ TEST(Status, EachHasAText) {
     texts.emplace_back(stepcast_status_text(s));
   }
   EXPECT_EQ(texts.front(), "ok");
-  for (int32_t s = STEPCAST_QUERY_OK; s <= STEPCAST_QUERY_NOTHING_EXCHANGED; ++s) {
+  for (int32_t s = STEPCAST_QUERY_OK; s <= STEPCAST_QUERY_BAD_SLOW_NODES; ++s) {
     EXPECT_STREQ(stepcast_query_status_text(s), QueryStatusText(static_cast<QueryStatus>(s)));
   }
+  EXPECT_STREQ(stepcast_query_status_text(STEPCAST_QUERY_BAD_SLOW_NODES + 1), "unknown status");
   for (const int32_t none : {-1, 1000, std::numeric_limits<int32_t>::min()}) {
     EXPECT_STREQ(stepcast_status_text(none), "unknown status");
     EXPECT_STREQ(stepcast_query_status_text(none), "unknown status");

@@ -56,6 +56,29 @@ TEST(TakeStruct, ANewerOneMayAskForNothingNew) {
   EXPECT_EQ(taken.first, 1) << "what is refused leaves the defaults";
 }
 
+// A kibibyte behind ours is the most, of which each byte counts.
+TEST(TakeStruct, ATailIsSoLong) {
+  constexpr std::size_t kMost = sizeof(Settings) + 1024;
+  alignas(Settings) unsigned char bytes[kMost + 1] = {};
+  auto* const given = reinterpret_cast<Settings*>(bytes);
+  *given = {kMost, 10, 20, 30};
+  Settings taken = Defaults();
+  EXPECT_TRUE(TakeStruct(given, &taken));
+  EXPECT_EQ(taken.second, 20);
+  for (const std::size_t set : {sizeof(Settings), kMost - 1}) {
+    bytes[set] = 1;
+    EXPECT_FALSE(TakeStruct(given, &taken)) << set;
+    EXPECT_TRUE(GiveStruct(Defaults(), given));
+    EXPECT_EQ(bytes[set], 0) << set;
+  }
+  bytes[kMost] = 1;
+  EXPECT_TRUE(TakeStruct(given, &taken)) << "which is not of it";
+  EXPECT_TRUE(GiveStruct(Defaults(), given));
+  EXPECT_EQ(bytes[kMost], 1);
+  given->struct_size = kMost + 1;
+  EXPECT_FALSE(TakeStruct(given, &taken));
+}
+
 TEST(TakeStruct, RefusesWhatCannotBe) {
   Settings taken = Defaults();
   EXPECT_FALSE(TakeStruct<Settings>(nullptr, &taken));
