@@ -46,6 +46,18 @@ TEST(DiagnoseCli, ProbabilitiesSumToOne) {
   EXPECT_LT(json.at("high_s"), json.at("measured_s"));
 }
 
+// Another number of workers is on other hosts, whom nobody names; unless somebody does.
+TEST(DiagnoseCli, AnotherPlacementIsOnOtherHosts) {
+  const Words job = {"diagnose", "--cluster",         "ufrgs-tupi",    "--workload", "resnet50",
+                     "--hosts",  "tupi1+tupi2+tupi5", "--local-batch", "32",         "--measured",
+                     "900 ms"};
+  for (const char* also :
+       {"workers=2: 300 ms", "placement=1-1: 300 ms", "placement=1-1, hosts=tupi1+tupi5: 300 ms"}) {
+    EXPECT_EQ(JsonOf(job + Words{"--also", also}).at("plan").at("workers"), 3) << also;
+  }
+  ExpectError(job + Words{"--also", "hosts=tupi1+tupi5: 300 ms"}, {"hosts"});
+}
+
 TEST(DiagnoseCli, WhatIsAskedForTells) {
   EXPECT_LT(JsonOf(kSlow).at("causes").at(0).at("probability"), 0.9);
   const Json json = JsonOf(kSlow + Words{"--link-rate", "940 Mbit/s"});

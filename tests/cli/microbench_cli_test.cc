@@ -7,6 +7,7 @@
 #include <cmath>
 #include <csignal>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -284,6 +285,46 @@ TEST(MicrobenchCli, WhatDoesNotFitTheMemoryIsARecordedState) {
   EXPECT_NE(FileContent(path).find("out_of_memory"), std::string::npos);
 }
 
+// Of two points that the back end does not have, in a profile that is gone on with.
+TEST(MicrobenchCli, WhatIsUnsupportedIsTold) {
+  SKIP_WITHOUT_CPU_BACKEND();
+  const TempFolder folder;
+  const std::string path = folder.Path("cpu.profile.jsonl");
+  const Words measure = kMeasure + Words{"4", "--output", path};
+  const Json first = JsonOf(measure + Words{"--budget", "20 s", "--error", "0.05"});
+  ASSERT_EQ(first.at("missing"), 0);
+  std::istringstream lines(FileContent(path));
+  std::string changed;
+  std::set<std::string> unsupported;
+  for (std::string line; std::getline(lines, line);) {
+    Json point = Json::parse(line);
+    if (point.value("pass", "") == "backward") {
+      const std::string operation = point.at("operation");
+      if (unsupported.count(operation) > 0) continue;
+      if (unsupported.size() < 2) {
+        unsupported.insert(operation);
+        point.erase("seconds");
+        point["status"] = "unsupported";
+        point["reason"] = "there is no such kernel";
+      }
+    }
+    changed += (point.contains("status") ? point.dump() : line) + "\n";
+  }
+  folder.Write("cpu.profile.jsonl", changed);
+  const Words known = measure + Words{"--budget", "1 us", "--error", "0.9"};
+  const Json json = JsonOf(known);
+  const int points = first.at("steps").at(0).at("points");
+  EXPECT_EQ(json.at("unsupported"), 2);
+  EXPECT_EQ(json.at("out_of_memory"), 0);
+  EXPECT_EQ(json.at("steps").at(0).at("unsupported"), 2);
+  EXPECT_EQ(json.at("steps").at(0).at("measured"), points - 2);
+  const ProcessResult words = Stepcast(known);
+  program::ExpectSaid(words.out, fmt::format("{} of {}, 2 unsupported", points - 2, points), true);
+  program::ExpectSaid(words.out, "2 points are unsupported by the back end: they will be scaled",
+                      true);
+  program::ExpectSaid(words.out, "out of memory", false);
+}
+
 TEST(MicrobenchCli, CeilingsAreTheDeviceBlockOfAClusterFile) {
   SKIP_WITHOUT_CPU_BACKEND();
   const TempFolder folder;
@@ -315,6 +356,36 @@ TEST(MicrobenchCli, CeilingsHaveTheirUnits) {
 }
 
 // Where the shipped profile says how long compute takes, a few runs move it.
+// Whom the profile does not help is named with the reason, and whom it helps is not.
+TEST(MicrobenchCli, ACalibrationSaysWhomItsProfileLeavesOut) {
+  const TempFolder folder;
+  const std::string cluster =
+      folder.Write("cpus.yaml",
+                   "name: cpus\ndevice: {name: xeon, aliases: [Intel(R) Xeon(R) Processor]}\n"
+                   "nodes: 2\ndevices_per_node: 1\n");
+  const std::string runs =
+      folder.Write("runs.csv",
+                   "workload,device,placement,servers,strategy,local_batch,step_time_s\n"
+                   "resnet18,xeon,1,0,none,8,1.5\n"
+                   "resnet50,xeon,1,0,none,8,3\n"
+                   "resnet50,t4,1,0,none,8,0.1\n"
+                   "bert_base,xeon,1,0,none,8,9\n");
+  const std::string fitted = folder.Path("fitted.yaml");
+  const ProcessResult result = Stepcast({"calibrate", "--cluster", cluster, "--runs", runs,
+                                         "--profile", "xeon-onednn-1", "--output", fitted});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  ExpectSaid(result.err, "the profile says nothing of resnet50: some of its runs are not on xeon",
+             true);
+  ExpectSaid(result.err, "the profile says nothing of bert_base: bert_base: ", true);
+  ExpectSaid(result.err, "nothing of resnet18", false);
+  std::set<std::string> scopes;
+  const Cluster of_fit = ReadCluster(fitted);
+  for (const ParameterEstimate& e : of_fit.calibration->parameters) {
+    if (!e.prior_source.empty()) scopes.insert(e.scope);
+  }
+  EXPECT_EQ(scopes, std::set<std::string>{"workload resnet18 on xeon"});
+}
+
 TEST(MicrobenchCli, ACalibrationStartsFromAProfile) {
   const TempFolder folder;
   const std::string cluster =
