@@ -313,6 +313,28 @@ TEST(FleetText, IsOfJobsThatCanBe) {
 }
 
 // Many small texts do not become large ones.
+// What is known of nobody's rows can be only so certain.
+TEST(FleetText, IsOfNoMoreThanRowsCanTell) {
+  Fleet fleet(SyntheticCluster());
+  fleet.Add("a", *FindWorkload("resnet50"), T4())->Observe(AllreducePlan({1, 1}, 32), Seconds(0.3));
+  fleet.End("a");
+  for (const double information : {1e6, 1e20}) {
+    FleetRecord record = fleet.Export();
+    ASSERT_EQ(record.taught.size(), 1U);
+    OnlineRecord& state = record.taught[0].state;
+    const Eigen::MatrixXd one = Eigen::MatrixXd::Identity(state.y.size(), state.y.size());
+    state.folded = information * one;
+    state.a = state.folded + one;
+    Fleet other(SyntheticCluster());
+    const auto error = ErrorOf([&] { other.Import(record); });
+    EXPECT_EQ(error.has_value(), information > 1e15);
+    if (error) {
+      EXPECT_TRUE(Says(error, "taught[0]"));
+      EXPECT_TRUE(Says(error, "is of more than rows can have told"));
+    }
+  }
+}
+
 TEST(FleetText, NoPartRepeatsByAliases) {
   const std::string text = TextOf(SomeFleet(3));
   for (const std::string key : {"\"device_facts\":\"name: ", "\"start\":\"name: "}) {

@@ -1512,6 +1512,83 @@ TEST(OnlineState, OfAnotherJobIsRefused) {
   }
 }
 
+// Each part of what was learnt, as no job can have left it: refused with its name, and nothing
+// changes; a little less, and it is taken.
+TEST(OnlineState, ThatNoJobCanHaveLeftIsRefused) {
+  OnlineCalibration job = NewJob();
+  ObserveAll(SomeRows(20), &job);
+  const OnlineRecord good = job.Export();
+  ASSERT_FALSE(good.anew);
+  ASSERT_GT(good.plans.size(), 1U);
+  OnlineCalibration other = NewJob();
+  const std::string before = TextOf(other);
+  const auto error_of = [&](const std::function<void(OnlineRecord*)>& change) {
+    OnlineRecord record = good;
+    change(&record);
+    const std::optional<InputError> error = ErrorOf([&] { other.Import(record); });
+    if (error) {
+      EXPECT_EQ(TextOf(other), before) << error->what();
+    }
+    other = NewJob();
+    return error;
+  };
+  EXPECT_FALSE(error_of([](OnlineRecord*) {}));
+  const std::string size = std::to_string(good.y.size());
+  const std::string more = std::to_string(good.y.size() + 1);
+  const std::string of_size = ": '" + more + "' is of another size; allowed: " + size;
+  const auto grown = [](const Eigen::VectorXd& vector) {
+    return Eigen::VectorXd(Eigen::VectorXd::Zero(vector.size() + 1));
+  };
+  const auto larger = [](const Eigen::MatrixXd& matrix) {
+    return Eigen::MatrixXd(Eigen::MatrixXd::Identity(matrix.rows() + 1, matrix.rows() + 1));
+  };
+  const auto rows = [&](std::int64_t beyond) { return std::to_string(good.rows + beyond); };
+  const struct {
+    std::string says;
+    std::function<void(OnlineRecord*)> change;
+  } cases[] = {
+      {"earlier_rows: '3' are not what began anew", [](auto* r) { r->earlier_rows = 3; }},
+      {"start_log_values: ", [](auto* r) { r->start_log_values[1] += 1e-6; }},
+      {"start_log_sds: ", [](auto* r) { r->start_log_sds[1] *= 1.1; }},
+      {"start_scatter: ", [](auto* r) { r->start_scatter *= 1.1; }},
+      {"y" + of_size, [&](auto* r) { r->y = grown(r->y); }},
+      {"folded" + of_size, [&](auto* r) { r->folded = larger(r->folded); }},
+      {"folded_b" + of_size, [&](auto* r) { r->folded_b = grown(r->folded_b); }},
+      {"a" + of_size, [&](auto* r) { r->a = larger(r->a); }},
+      {"b" + of_size, [&](auto* r) { r->b = grown(r->b); }},
+      {"y: is of no parameters that can be", [](auto* r) { r->y[0] = -1001; }},
+      {"drift: '5' sums are not those of this version", [](auto* r) { r->drift_sums.pop_back(); }},
+      {"drift: '6' sums are not those of this version", [](auto* r) { r->drift_rows.pop_back(); }},
+      {"drift: '" + std::to_string(good.latest.size() + 1) + "' are more rows than there are",
+       [](auto* r) { r->drift_rows[2] = static_cast<std::int64_t>(r->latest.size()) + 1; }},
+      {"drift: '2' slopes are not those of this version",
+       [](auto* r) {
+         r->latest.emplace_back();
+         r->latest.back().slopes = {1, 2};
+       }},
+      {"folded: is of no normal equations", [](auto* r) { r->folded(0, 0) = -2; }},
+      {"a: is not positive definite", [](auto* r) { r->a(1, 1) = -1; }},
+      {"plans: '257' is too many; allowed: 256",
+       [](auto* r) { r->plans.resize(257, r->plans.front()); }},
+      {"slopes" + of_size, [&](auto* r) { r->plans[1].slopes = grown(r->plans[1].slopes); }},
+      {"times: '0' is no number of times that a plan has",
+       [](auto* r) { r->plans[0].times.clear(); }},
+      {"times: '33' is no number of times that a plan has",
+       [](auto* r) { r->plans[0].times.resize(33, r->plans[0].times[0]); }},
+      {"last_row: '" + rows(1) + "' is out of range",
+       [](auto* r) { r->plans[0].last = r->rows + 1; }},
+      {"is there twice", [](auto* r) { r->plans.push_back(r->plans.front()); }},
+      {"rows: '" + rows(0) + "' is not what the plans have",
+       [](auto* r) { r->plans[0].times[0].rows += 1; }},
+      {"rows: '" + rows(0) + "' is not what the plans have", [](auto* r) { r->plans.clear(); }},
+      {"next_plan: '-1' is out of range", [](auto* r) { r->next_plan = -1; }},
+      {"next_plan: '257' is out of range", [](auto* r) { r->next_plan = 257; }}};
+  for (const auto& c : cases) EXPECT_TRUE(Says(error_of(c.change), c.says)) << c.says;
+  EXPECT_FALSE(error_of([](auto* r) { r->y[0] = -999; }));
+  EXPECT_FALSE(error_of([](auto* r) { r->next_plan = 256; }));
+  EXPECT_FALSE(error_of([](auto* r) { r->start_log_values[1] += 1e-9; })) << "rounded otherwise";
+}
+
 // The times of a plan rise, each once with its number of rows.
 TEST(OnlineState, TimesOfAPlanAreInOrder) {
   OnlineCalibration job = NewJob();
