@@ -458,6 +458,22 @@ TEST(ImportKineto, KernelsOfWhichTheOperatorIsNotTold) {
   }
 }
 
+// The first operator may have the number nought.
+TEST(ImportKineto, NumbersOfOperatorsBeginWithNought) {
+  GpuTrace trace;
+  trace.Event("cpu_op", "aten::relu", 10, 20, kMain,
+              With(With(Sequence(1), Inputs("[[4, 6]]", R"(["float"])")), R"("External id": 0)"));
+  trace.Event("kernel", "k", 200, 30, 7,
+              R"("device": 1, "stream": 7, "correlation": 900, "External id": 0)");
+  trace.Node("ReluBackward0", 1, 300, 20, "[[4, 6]]");
+  trace.Kernel(305, kEngine, 400, 45);
+  const KinetoImport import = Import(trace);
+  EXPECT_EQ(Unattributed(import), "");
+  EXPECT_EQ(Lines(import),
+            (std::vector<std::string>{"b4 fp32 forward activation function=relu columns=6: 30",
+                                      "b4 fp32 backward activation function=relu columns=6: 45"}));
+}
+
 // A layer is of tf32 where one of its kernels is, in whatever node that stands.
 TEST(ImportKineto, ALayerIsOfTf32WhereAKernelIs) {
   for (const int in_tf32 : {0, 1, 2}) {

@@ -262,6 +262,57 @@ TEST(Errors, OfPathMethodAndType) {
   EXPECT_EQ(test.Post("/v1/predict", kGood, "Application/JSON ; charset=utf-8").status, 200);
 }
 
+// Whoever sends much is not sent it back: what is wrong is quoted by its beginning.
+TEST(Errors, QuoteSoMuch) {
+  const TestService test;
+  const auto problem = [](const Reply& reply) { return TestJson::parse(reply.body); };
+  const std::string many(300, 'x');
+  const std::string key = "{\"" + many + "\":1}";
+  EXPECT_EQ(problem(test.Post("/v1/predict", key))["key"], many.substr(0, 60));
+  const TestJson value = problem(test.Post("/v1/predict", "{\"cluster\":\"" + many + "\"}"));
+  EXPECT_EQ(value["value"], many.substr(0, 200));
+  EXPECT_NE(value["detail"].get<std::string>().find("'" + many.substr(0, 200) + "'"),
+            std::string::npos);
+  EXPECT_EQ(problem(test.Get("/" + many))["detail"],
+            "/" + many.substr(0, 59) + ": is not served; /openapi.yaml tells what is");
+  EXPECT_EQ(problem(test.api.Answer({many, "/v1/predict", "application/json", ""}))["detail"],
+            "/v1/predict: does not know the method " + many.substr(0, 20) + "; allowed: POST");
+  for (const auto& [path, also] : {std::pair("/v1/predict", ""),
+                                   std::pair("/v1/predict_batch", ", application/octet-stream")}) {
+    EXPECT_EQ(
+        problem(test.Post(path, "{}", many))["detail"],
+        "Content-Type: '" + many.substr(0, 60) + "' is not read; allowed: application/json" + also);
+  }
+}
+
+// As RFC 9110 and 6585 call them; what this service does not answer is a failure of its own.
+TEST(Errors, HaveTheNamesOfHttp) {
+  const std::map<int, std::string> names = {{200, "OK"},
+                                            {400, "Bad Request"},
+                                            {404, "Not Found"},
+                                            {405, "Method Not Allowed"},
+                                            {408, "Request Timeout"},
+                                            {411, "Length Required"},
+                                            {413, "Content Too Large"},
+                                            {415, "Unsupported Media Type"},
+                                            {417, "Expectation Failed"},
+                                            {422, "Unprocessable Content"},
+                                            {429, "Too Many Requests"},
+                                            {431, "Request Header Fields Too Large"},
+                                            {500, "Internal Server Error"},
+                                            {503, "Service Unavailable"}};
+  for (int status = 200; status < 600; ++status) {
+    const auto known = names.find(status);
+    EXPECT_EQ(StatusText(status), known == names.end() ? names.at(500) : known->second) << status;
+  }
+  const TestService test;
+  EXPECT_EQ(TestJson::parse(test.Get("/v1/nothing").body),
+            (TestJson{{"type", "about:blank"},
+                      {"title", "Not Found"},
+                      {"status", 404},
+                      {"detail", "/v1/nothing: is not served; /openapi.yaml tells what is"}}));
+}
+
 // ---- Many plans.
 
 TEST(Batch, IsManySinglePlans) {

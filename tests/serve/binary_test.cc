@@ -55,6 +55,27 @@ TEST(Binary, NamesWhatIsCutOff) {
   BinaryReader reader(bytes);
   EXPECT_TRUE(Says(ErrorOf([&] { reader.Next<double>("loss_rate", 2); }),
                    "loss_rate: is cut off: 8 bytes are left; allowed: 16 bytes"));
+  EXPECT_EQ(reader.Next<int>("a", 2), (std::vector<int>{1, 2})) << "nothing was taken";
+}
+
+// What fills a column up to eight bytes belongs to it.
+TEST(Binary, AColumnEndsWithItsFilling) {
+  BinaryWriter writer("{}", 0);
+  writer.Add(std::vector<int>{7});
+  const std::string whole = writer.Take();
+  ASSERT_EQ(whole.size(), 16U);
+  for (const std::size_t left : {3, 4, 7, 8}) {
+    const std::string bytes = whole.substr(0, 8 + left);
+    BinaryReader reader(bytes);
+    if (left == 8) {
+      EXPECT_EQ(reader.Next<int>("a", 1), std::vector<int>{7});
+      reader.Finish();
+    } else {
+      EXPECT_TRUE(
+          Says(ErrorOf([&] { reader.Next<int>("a", 1); }),
+               "a: is cut off: " + std::to_string(left) + " bytes are left; allowed: 8 bytes"));
+    }
+  }
 }
 
 }  // namespace

@@ -130,6 +130,7 @@ TEST(JsonValue, BoundsWhatItReads) {
     wide += (i > 0 ? "," : "") + ("\"k" + std::to_string(i)) + "\":0";
   }
   EXPECT_EQ(Refusal(wide + "}"), "an object has more than 64 keys");
+  EXPECT_EQ(Refusal(wide.substr(0, wide.rfind(',')) + "}"), "");
 }
 
 // No stack is used up by what nests: a million brackets are refused at the fifth.
