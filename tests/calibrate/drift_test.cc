@@ -228,6 +228,19 @@ TEST(DriftOnOnePlan, NamesTheAlternatives) {
   EXPECT_NE(Find(report, kClusterScope, "link_bandwidth"), nullptr) << report.verdict;
   EXPECT_NE(Find(report, kClusterScope, "hop_spread"), nullptr) << report.verdict;
   EXPECT_NE(report.verdict.find(", or "), std::string::npos) << report.verdict;
+  // Each alternative in its order, behind what the first explains, and what they are.
+  std::size_t at = report.verdict.find(" without it)");
+  for (const ParameterDrift& drift : report.drifts) {
+    EXPECT_EQ(drift.alternative, &drift != &report.drifts.front());
+    if (!drift.alternative) continue;
+    const std::string told = ", or " + drift.name + " of " + drift.scope +
+                             (drift.log_shift < 0 ? " fell from " : " rose from ");
+    const std::size_t next = report.verdict.find(told, at);
+    ASSERT_NE(next, std::string::npos) << report.verdict << " lacks " << told;
+    at = next + 1;
+  }
+  EXPECT_NE(report.verdict.find(", which these runs do not tell from it", at), std::string::npos)
+      << report.verdict;
 }
 
 // ---- Nothing has changed.

@@ -259,6 +259,34 @@ TEST(SuspectBounds, OfMicroStepsTheNearest) {
                        "looks like a step of 4 accumulated micro-steps, where 1 is stated"));
 }
 
+// Of a batch that is that of all workers and all micro-steps, or was divided among both.
+TEST(SuspectBounds, OfABatchOfAll) {
+  const Fitted fitted(0.03);
+  const auto of = [](int batch) {
+    Plan plan = AllreducePlan({4}, batch);
+    plan.accumulation_steps = 2;
+    return plan;
+  };
+  EXPECT_EQ(CauseAs(fitted, of(64), of(8)),
+            "looks like a local batch of 8: local_batch 64 may be the batch of all workers and "
+            "micro-steps");
+  EXPECT_EQ(CauseAs(fitted, of(8), of(64)),
+            "looks like a local batch of 64: local_batch 8 may be a batch already divided among "
+            "all workers and micro-steps");
+}
+
+// What a slip explains a slow device may explain as well, where it is no more than that.
+TEST(SuspectBounds, OfWhatElseIsAsSlow) {
+  const Fitted fitted(0.03);
+  const Plan stated = AllreducePlan({2}, 24);
+  EXPECT_EQ(CauseAs(fitted, stated, AllreducePlan({2}, 48)),
+            "looks like a local batch of 48: local_batch 24 may be a batch already divided among "
+            "all 2 workers, or like a straggling node or a throttled device");
+  EXPECT_EQ(CauseAs(fitted, stated, AllreducePlan({2}, 12)),
+            "looks like a local batch of 12: local_batch 24 may be the batch of all 2 workers")
+      << "no device is faster than it is";
+}
+
 // From half of the step on, or from a factor of two, a row is the network's.
 TEST(SuspectBounds, OfWhatMayBeTheNetwork) {
   const Fitted fitted(0.03);

@@ -134,29 +134,40 @@ TEST(HttpServer, RefusesBeforeItReads) {
   options.most_body = 100'000;
   Running running(options);
   const std::string post = "POST /v1/predict HTTP/1.1\r\nContent-Type: application/json\r\n";
+  const std::string no_http = "header: is not HTTP: ";
+  const std::string long_header = "header: is too long; allowed: at most 16384 bytes";
   const struct {
     std::string bytes;
     int status;
+    std::string says;
   } cases[] = {
-      {post + "Content-Length: 100001\r\n\r\n", 413},
-      {post + "Content-Length: 99999999999999\r\n\r\n", 413},
-      {post + "Transfer-Encoding: chunked\r\n\r\n", 411},
-      {"GET /healthz HTTP/1.1\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n", 431},
-      {"GET /" + std::string(20'000, 'x') + " HTTP/1.1\r\n\r\n", 431},
-      {"nonsense\r\n\r\n", 400},
-      {"GET /healthz\r\n\r\n", 400},
-      {"GET /healthz HTTP/3.7\r\n\r\n", 400},
-      {"GET /healthz HTTP/1.1\r\n: x\r\n\r\n", 400},
-      {"GET /healthz HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400},
-      {"GET /healthz HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400},
-      {"GET /healthz HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400},
-      {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15), 400},
+      {post + "Content-Length: 100001\r\n\r\n", 413,
+       "body: 100001 bytes are too many; allowed: at most 100000"},
+      {post + "Content-Length: 99999999999999\r\n\r\n", 413,
+       "body: 99999999999999 bytes are too many"},
+      {post + "Transfer-Encoding: chunked\r\n\r\n", 411,
+       "Transfer-Encoding: is not read; allowed: a body with its Content-Length"},
+      {post + "Expect: 102-processing\r\nContent-Length: 2\r\n\r\n", 417,
+       "Expect: is not met; allowed: 100-continue"},
+      {"GET /healthz HTTP/1.1\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n", 431, long_header},
+      {"GET /" + std::string(20'000, 'x') + " HTTP/1.1\r\n\r\n", 431, long_header},
+      {"nonsense\r\n\r\n", 400, no_http},
+      {"GET /healthz\r\n\r\n", 400, no_http},
+      {"GET /healthz HTTP/3.7\r\n\r\n", 400, no_http},
+      {"GET /healthz HTTP/1.1\r\n: x\r\n\r\n", 400, no_http},
+      {"GET /healthz HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400, no_http},
+      {"GET /healthz HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400, no_http},
+      {"GET /healthz HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, no_http},
+      {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15), 400, no_http},
   };
   for (const auto& c : cases) {
     HttpClient client(running.port());
     ASSERT_TRUE(client.Send(c.bytes));
     const HttpResponse response = client.Receive();
     EXPECT_EQ(response.status, c.status) << c.bytes.substr(0, 80) << response.body;
+    const TestJson problem = TestJson::parse(response.body, nullptr, false);
+    ASSERT_TRUE(problem.is_object()) << response.body;
+    EXPECT_EQ(problem["detail"].get<std::string>().rfind(c.says, 0), 0U) << problem;
     EXPECT_EQ(response.Field("content-type"), "application/problem+json");
     EXPECT_EQ(response.Field("connection"), "close");
     EXPECT_TRUE(client.IsClosed());
@@ -166,7 +177,6 @@ TEST(HttpServer, RefusesBeforeItReads) {
   EXPECT_EQ(HttpClient(running.port()).Post("/v1/predict", std::string(100'000, ' ')).status, 400);
 }
 
-// A client that is still sending what is refused gets to see why.
 // RFC 9112 (5.2): a server refuses a line that goes on on the next, wherever the reads end.
 TEST(HttpServer, RefusesFoldedHeaderLines) {
   Running running;
@@ -196,6 +206,7 @@ TEST(HttpServer, RefusesFoldedHeaderLines) {
   EXPECT_EQ(client.Receive().status, 200);
 }
 
+// A client that is still sending what is refused gets to see why.
 TEST(HttpServer, ARefusalReachesWhoIsStillSending) {
   HttpOptions options;
   options.most_body = 200'000;
@@ -214,9 +225,14 @@ TEST(HttpServer, WhatComesTooSlowlyTimesOut) {
   ASSERT_TRUE(
       body.Send("POST /v1/predict HTTP/1.1\r\nContent-Type: application/json\r\n"
                 "Content-Length: 10\r\n\r\n{"));
-  EXPECT_EQ(header.Receive().status, 408);
+  const auto late = [](HttpClient* client) {
+    const HttpResponse response = client->Receive();
+    EXPECT_EQ(response.status, 408);
+    return TestJson::parse(response.body)["detail"].get<std::string>();
+  };
+  EXPECT_EQ(late(&header), "header: did not arrive in time");
   EXPECT_TRUE(header.IsClosed());
-  EXPECT_EQ(body.Receive().status, 408);
+  EXPECT_EQ(late(&body), "body: did not arrive in time");
   EXPECT_TRUE(body.IsClosed());
   EXPECT_TRUE(idle.IsClosed()) << "nobody waits for ever";
   EXPECT_EQ(running.metrics.timeouts, 2);

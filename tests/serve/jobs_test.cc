@@ -226,18 +226,27 @@ TEST(Jobs, StandAloneInAQuestion) {
   }
 }
 
-// As many steps as may be told at once, and one more.
+// As many steps as may be told at once, and one more: of a text, and of whoever has no text.
 TEST(Jobs, LearnAThousandStepsAtOnce) {
-  const TestService test;
+  TestService test;
   const auto body = [](std::size_t steps) {
     return Steps("a", TestJson(std::vector<double>(steps, 0.3)).dump());
   };
-  EXPECT_EQ(WrongKey(test, body(1001)), "step_times_s");
-  EXPECT_NE(test.Post("/v1/observe", body(1001))
-                .body.find("'1001' steps are too many; allowed: at "
-                           "most 1000 at once"),
-            std::string::npos);
   EXPECT_EQ(test.JsonOf("/v1/observe", body(1000))["steps"], 1000);
+  const Reply refused = test.Post("/v1/observe", body(1001));
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_NE(refused.body.find("an array has more than 1000 numbers"), std::string::npos);
+  const auto observe = [&](std::size_t steps) {
+    return ErrorOf([&] {
+      test.service.jobs().Observe(*test.service.Current(), "b", {"gce-t4", "resnet50", ""},
+                                  [](const Cluster& /*cluster*/) { return Ring(8); },
+                                  {std::vector<double>(steps, 0.3), false});
+    });
+  };
+  EXPECT_FALSE(observe(1000));
+  EXPECT_TRUE(Says(observe(1001),
+                   "step_times_s: '1001' steps are too many; allowed: at most 1000 at once"));
+  EXPECT_EQ(test.service.jobs().List().at(1).rows, 1000);
 }
 
 // ---- Jobs beside each other.
