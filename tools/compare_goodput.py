@@ -73,21 +73,24 @@ def central_differences(function):
 
 
 def median_times(functions, seconds):
-    """Median time of a call of each [s]; turn by turn, so that a busy machine slows all alike."""
+    """Median processor time of a call of each [s].
+
+    Turn by turn, so that whatever else keeps the machine busy slows all alike.
+    """
     loops = []
     for function in functions:
         function()  # what is made once
-        start = time.perf_counter()
+        start = time.process_time()
         function()
-        loops.append(max(1, int(0.005 / max(time.perf_counter() - start, 1e-9))))
+        loops.append(max(1, int(0.005 / max(time.process_time() - start, 1e-9))))
     times = [[] for _ in functions]
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(times[0]) < 5:
         for of_one, function, count in zip(times, functions, loops):
-            start = time.perf_counter()
+            start = time.process_time()
             for _ in range(count):
                 function()
-            of_one.append((time.perf_counter() - start) / count)
+            of_one.append((time.process_time() - start) / count)
     return [statistics.median(of_one) for of_one in times]
 
 
