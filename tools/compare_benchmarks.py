@@ -4,7 +4,9 @@ The baseline is a table of name and nanoseconds of processor time, under comment
 what it was recorded. --record replaces it by the results.
 """
 import csv
+import datetime
 import json
+import os
 import pathlib
 import sys
 
@@ -27,6 +29,11 @@ def processor():
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return "unknown processor"
+
+
+def machine_today():
+    """Where and when something is measured: what follows "measured on an"."""
+    return f"{processor()} with {os.cpu_count()} cores, on {datetime.date.today().isoformat()}"
 
 
 def record(path, times, context):

@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 
 import stepcast.pollux as ours
+from compare_benchmarks import machine_today
 
 # A job like many: it computes for 0.1 s a micro-step, and exchanges 100 MB over some Gbit/s.
 _NODES = np.array([1, 1, 1, 1, 2, 2, 2, 4, 4, 8])
@@ -205,7 +206,8 @@ def main():
              (text.split("=") for text in arguments.gradient_bytes)}
     judged = accuracy(modules, read_jobs(arguments.rows), known)
     if arguments.json:
-        print(json.dumps({"notes": notes, "seconds": table, "mape": judged}, indent=2))
+        print(json.dumps({"machine": machine_today(), "notes": notes, "seconds": table,
+                          "mape": judged}, indent=2))
         return
     for note in notes:
         print("!", note)

@@ -1,11 +1,17 @@
-"""Writes the page of speed from a benchmark's JSON: RESULTS.json PAGE.md [GOODPUT.json]
+"""Writes the page of speed. Called by tools/bench --page.
 
-GOODPUT.json is what tools/compare_goodput.py --json says. Called by tools/bench --page.
+    python3 tools/speed_page.py PAGE.md [--results RESULTS.json] [--goodput GOODPUT.json]
+                                [--estimators ESTIMATORS.json]
+
+The files are a benchmark's JSON and what tools/compare_goodput.py and tools/compare_estimators.py
+print with --json. What no file is given for stays on the page as it was, with the date of its run.
 """
+import argparse
 import json
 import math
 import pathlib
-import sys
+import re
+import textwrap
 
 from compare_benchmarks import medians, processor
 
@@ -31,6 +37,17 @@ SERIES = [("Workers", "workers, one compiled plan"), ("CompiledBuckets", "bucket
           ("Plans/with_intervals", "plans in an array, with intervals"),
           ("CalibrateRows", "runs that are fitted"),
           ("Read/rows of runs", "rows of a CSV file that are read")]
+# The sections of the page beside others, in their order, by what is compared.
+SECTIONS = {"goodput": "## Beside a goodput function", "Calculon": "## Beside Calculon",
+            "Paleo": "## Beside Paleo"}
+ESTIMATORS = {
+    "Calculon": ("github.com/calculon-ai/calculon",
+                 "Calculon builds its model anew for each step, and answers with a breakdown, "
+                 "memory and efficiency."),
+    "Paleo": ("github.com/TalwalkarLab/paleo",
+              "Paleo, written for Python 2.7, runs on Python 3 unchanged. It works the layers of "
+              "a network out anew for each local batch, and answers with the forward and backward "
+              "pass, the update, and four ways to exchange, none hidden.")}
 
 
 def time_text(nanoseconds):
@@ -84,31 +101,61 @@ def growth(times):
     return table(["the cost of", "from", "the first", "the last", "slope"], rows)
 
 
-def beside(goodput):
+def ratio_text(ratio):
+    return f"{ratio:.3g}" if ratio < 1000 else f"{float(f'{ratio:.3g}'):,.0f}"
+
+
+def wrapped(text):
+    return textwrap.fill(text, 100, break_on_hyphens=False, break_long_words=False) + "\n"
+
+
+def beside(name, compared, *more):
+    """The table of {question: {"stepcast": seconds, other: seconds}}, and what to know of it."""
     rows = []
-    for what, seconds in goodput["seconds"].items():
-        own = seconds["stepcast"]
-        for name, other in seconds.items():
-            if name != "stepcast":
-                rows.append([what, time_text(1e9 * own), time_text(1e9 * other),
-                             f"{other / own:.3g}"])
-    return table(["", "stepcast", "goodput.py", "times as fast"], rows) + "".join(
-        f"\n{note}.\n" for note in goodput["notes"])
+    for what, seconds in compared["seconds"].items():
+        own, other = seconds.values()
+        rows.append([what, time_text(1e9 * own), time_text(1e9 * other),
+                     ratio_text(other / own)])
+    lines = [*(f"{note}." for note in compared["notes"]), *more,
+             f"Measured on an {compared['machine']}."]
+    return "\n".join([table(["", "stepcast", name, "times as fast"], rows), *map(wrapped, lines)])
 
 
-def main():
-    if len(sys.argv) not in (3, 4):
-        sys.exit(__doc__.splitlines()[0])
-    path = pathlib.Path(sys.argv[1])
+def goodput_section(compared):
+    return f"""{SECTIONS["goodput"]}
+
+The goodput function of AdaptDL (`adaptdl/goodput.py`) and `stepcast.pollux`, which has its
+interface and answers from compiled plans, turn by turn in one run, from Python
+(`tools/compare_goodput.py`):
+
+{beside("goodput.py", compared)}"""
+
+
+def estimator_section(name, compared):
+    where, does = ESTIMATORS[name]
+    own, low, high = (time_text(1e9 * seconds) for seconds in compared["stepcast"])
+    said = time_text(1e9 * compared["said"])
+    asked = wrapped(
+        f"{name} {compared['version']} ({where}) and the Python package, turn by turn in one run "
+        f"(`tools/compare_estimators.py`), asked for one step: {compared['asked']}.")
+    answers = (f"{does} stepcast answers the last two questions from a compiled plan. Nobody "
+               f"measured this step, and they assume other rates: {name} says {said}, stepcast "
+               f"{own} (90 % interval {low} to {high}).")
+    return f"{SECTIONS[name]}\n\n{asked}\n{beside(name, compared, answers)}"
+
+
+def own_part(path):
     times, context = medians(path)
     results = json.loads(path.read_text())
     other = table(["", "time"], [[what, time_text(times[name])] for name, what in OTHERS])
-    page = f"""# Speed
+    return f"""# Speed
 
 What answers cost. `tools/bench --page` measures all of this in one run and writes this page:
 medians of seven repetitions, of processor time on one core where nothing else is said. This time
 the processor was an {processor()} with {context['num_cpus']} cores, on {context['date'][:10]}. A
-ratio of two lines says more than either, since machines differ and others may use them.
+ratio of two lines says more than either, since machines differ and others may use them. A part
+beside another program is measured anew where the run is given that program, and says when that
+was.
 
 ## One question
 
@@ -132,18 +179,30 @@ cores that are threads of one processor core have less than twice its speed.
 The slope is that of ln(time) by ln(size): 0 where size does not matter, 1 where time goes with it.
 
 {growth(times)}"""
-    if len(sys.argv) == 4:
-        compared = beside(json.loads(pathlib.Path(sys.argv[3]).read_text()))
-        page += f"""
-## Beside a goodput function
 
-The goodput function of AdaptDL (`adaptdl/goodput.py`) and `stepcast.pollux`, which has its
-interface and answers from compiled plans, turn by turn in one run, from Python
-(`tools/compare_goodput.py`):
 
-{compared}"""
-    pathlib.Path(sys.argv[2]).write_text(page)
-    print(f"written to {sys.argv[2]}")
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("page", type=pathlib.Path)
+    for kind in ("results", "goodput", "estimators"):
+        parser.add_argument(f"--{kind}", type=pathlib.Path)
+    arguments = parser.parse_args()
+
+    page = arguments.page.read_text() if arguments.page.exists() else ""
+    own, *sections = re.split(r"^(?=## Beside )", page, flags=re.MULTILINE)
+    sections = {section.partition("\n")[0]: section for section in sections}
+    if arguments.results:
+        own = own_part(arguments.results)
+    if arguments.goodput:
+        compared = json.loads(arguments.goodput.read_text())
+        sections[SECTIONS["goodput"]] = goodput_section(compared)
+    if arguments.estimators:
+        for name, compared in json.loads(arguments.estimators.read_text()).items():
+            sections[SECTIONS[name]] = estimator_section(name, compared)
+    ordered = [sections[title] for title in SECTIONS.values() if title in sections]
+    arguments.page.write_text("\n".join(part.strip() + "\n" for part in [own, *ordered]))
+    print(f"written to {arguments.page}")
 
 
 if __name__ == "__main__":
