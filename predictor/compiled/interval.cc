@@ -434,7 +434,7 @@ template <bool kHeldBack>
     of_micro = Seeded<Duration<T>>(micro, kMicroStepLane);
     timeout = Seeded<Duration<T>>(s.cluster.loss_timeout(), kSilenceLane);
   }
-  SetTimes(f, Synchronise<T>(f, hops, of_micro, pass, timeout, parts, nullptr), slopes);
+  SetTimes(f, Synchronise<T>(f, hops, of_micro, pass, timeout), slopes);
 }
 
 template <bool kHeldBack>
