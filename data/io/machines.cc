@@ -243,7 +243,14 @@ Calibration TakeCalibration(YamlSection* section) {
         const int low = batch.Integer("min", 1, kMost);
         const int high = batch.Integer("max", low, kMost);
         const int workers = batch.OptionalInteger("max_workers", 1, kMost).value_or(0);
-        c.range.local_batch[scope] = {low, high, workers};
+        CalibratedRange::BatchRange& own = c.range.local_batch[scope];
+        own = {low, high, workers};
+        for (YamlSection& step : batch.Sections("ran")) {
+          const Shard shard = ParseEnum<Shard>(step.Text("shard"), step.PlaceOf("shard"));
+          const int sharers = step.Integer("sharers", 1, kMost);
+          own.AddRan({shard, sharers, step.Integer("local_batch", 1, high)});
+          step.Finish();
+        }
         batch.Finish();
       }
     }
@@ -402,6 +409,15 @@ void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
          << YAML::Value << batch.min << YAML::Key << "max" << YAML::Value << batch.max;
     if (batch.max_workers > 0) {
       *out << YAML::Key << "max_workers" << YAML::Value << batch.max_workers;
+    }
+    if (batch.tells_of_shares()) {
+      *out << YAML::Key << "ran" << YAML::Value << YAML::BeginSeq;
+      for (const CalibratedRange::Ran& step : batch.ran) {
+        *out << YAML::BeginMap << YAML::Key << "shard" << YAML::Value << NameOf(step.shard)
+             << YAML::Key << "sharers" << YAML::Value << step.sharers << YAML::Key << "local_batch"
+             << YAML::Value << step.local_batch << YAML::EndMap;
+      }
+      *out << YAML::EndSeq;
     }
     *out << YAML::EndMap << YAML::Block;
   }

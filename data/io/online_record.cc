@@ -201,8 +201,35 @@ OnlineRecord::LatestRow ReadLatestRow(const json& value) {
   return row;
 }
 
+constexpr double kMostSeen = 1e9;
+
+// [shard, sharers, local batch] of each step, by workload.
+void ReadRan(const json& value, CalibratedRange* range) {
+  if (!value.is_object()) RefuseMember("range.ran", value.type_name(), "is no object");
+  for (const auto& [scope, steps] : value.items()) {
+    const auto batches = range->local_batch.find(scope);
+    if (batches == range->local_batch.end()) {
+      RefuseMember("range.ran", scope, "has no batches", "a workload of local_batch");
+    }
+    if (!steps.is_array()) RefuseMember("range.ran", steps.type_name(), "is no array");
+    for (const json& step : steps) {
+      if (!step.is_array() || step.size() != 3 || !step[1].is_number_integer() ||
+          !step[2].is_number_integer()) {
+        RefuseMember("range.ran", step.dump(), "is no step that has run",
+                     "shard, sharers, local batch");
+      }
+      const Shard shard =
+          ParseEnum<Shard>(JsonMembers::TextOf(step[0], "range.ran"), {"", 0, "range.ran"});
+      const auto count = [&](const json& number, double most) {
+        return static_cast<int>(JsonMembers::NumberOf(number, "range.ran", 1, most));
+      };
+      batches->second.AddRan(
+          {shard, count(step[1], kMostSeen), count(step[2], batches->second.max)});
+    }
+  }
+}
+
 CalibratedRange ReadRange(const json& value) {
-  constexpr double kMostSeen = 1e9;
   JsonMembers box(value, "range");
   CalibratedRange range;
   range.max_workers = static_cast<int>(box.Whole("max_workers", 0, kMostSeen));
@@ -226,6 +253,7 @@ CalibratedRange ReadRange(const json& value) {
     }
     range.local_batch[scope] = {numbers[0], numbers[1], numbers[2]};
   }
+  if (box.Has("ran")) ReadRan(box.Member("ran"), &range);
   if (box.Has("hosts_alone")) {
     for (const json& host : box.Array("hosts_alone")) {
       range.hosts_alone.insert(JsonMembers::TextOf(host, "range.hosts_alone"));
@@ -281,13 +309,19 @@ json OnlineRecordJson(const OnlineRecord& record) {
     out["least_activations_bytes"] = record.least_activations.in(kBytes);
   }
   json batches = json::object();
+  json ran = json::object();
   for (const auto& [scope, batch] : record.range.local_batch) {
     batches[scope] = {batch.min, batch.max, batch.max_workers};
+    if (!batch.tells_of_shares()) continue;
+    for (const CalibratedRange::Ran& step : batch.ran) {
+      ran[scope].push_back({NameOf(step.shard), step.sharers, step.local_batch});
+    }
   }
   out["range"] = {{"max_workers", record.range.max_workers},
                   {"max_nodes", record.range.max_nodes},
                   {"max_devices_per_node", record.range.max_devices_per_node},
                   {"local_batch", std::move(batches)}};
+  if (!ran.empty()) out["range"]["ran"] = std::move(ran);
   if (!record.range.hosts_alone.empty()) out["range"]["hosts_alone"] = record.range.hosts_alone;
   if (const auto& rates = record.range.bandwidth) {
     out["range"]["bandwidth_bytes_per_s"] = {rates->min.si(), rates->max.si()};

@@ -23,7 +23,42 @@ std::optional<CalibratedRange::BatchRange> CalibratedRange::BatchesOf(
   return it == local_batch.end() ? std::nullopt : std::optional(it->second);
 }
 
+std::vector<CalibratedRange::Ran> CalibratedRange::BatchRange::WhatRan() const {
+  return ran.empty() ? std::vector<Ran>{{Shard::kNone, 1, max}} : ran;
+}
+
+bool CalibratedRange::BatchRange::tells_of_shares() const {
+  return WhatRan() != BatchRange{min, max, 0}.WhatRan();
+}
+
+void CalibratedRange::BatchRange::AddRan(const Ran& step) {
+  // Fewer sharers keep more each.
+  const auto tells = [](const Ran& of, const Ran& other) {
+    return of.shard == other.shard && of.sharers <= other.sharers &&
+           of.local_batch >= other.local_batch;
+  };
+  if (std::any_of(ran.begin(), ran.end(), [&](const Ran& of) { return tells(of, step); })) return;
+  std::erase_if(ran, [&](const Ran& other) { return tells(step, other); });
+  if (ran.size() < kMostRan) ran.push_back(step);
+}
+
 namespace {
+
+CalibratedRange::Ran RanOf(const Plan& plan) {
+  const int sharers = SharersOf(plan.shard, plan.workers(), DevicesOnFullestNode(plan.placement));
+  const Shard shard =
+      sharers > 1 ? ShardInMemory(plan.shard, plan.accumulation_steps) : Shard::kNone;
+  return {shard, sharers, plan.largest_batch()};
+}
+
+// Grows by the batches of others.
+void Include(const CalibratedRange::BatchRange& others, CalibratedRange::BatchRange* own) {
+  own->ran = own->WhatRan();
+  for (const CalibratedRange::Ran& step : others.WhatRan()) own->AddRan(step);
+  own->min = std::min(own->min, others.min);
+  own->max = std::max(own->max, others.max);
+  own->max_workers = std::max(own->max_workers, others.max_workers);
+}
 
 // Grows by the line rate that a plan states or its cluster file knows.
 void Include(const std::optional<DataRate<>>& stated, const std::optional<DataRate<>>& known,
@@ -55,11 +90,8 @@ void CalibratedRange::IncludeMessage(const Cluster& cluster, const Plan& plan) {
 
 void CalibratedRange::Include(const Cluster& cluster, const Plan& plan, const std::string& scope) {
   IncludeMessage(cluster, plan);
-  const BatchRange its{plan.smallest_batch(), plan.largest_batch(), 0};
-  BatchRange& own = local_batch.try_emplace(scope, its).first->second;
-  own.min = std::min(own.min, its.min);
-  own.max = std::max(own.max, its.max);
-  own.max_workers = std::max(own.max_workers, plan.workers());
+  const BatchRange its{plan.smallest_batch(), plan.largest_batch(), plan.workers(), {RanOf(plan)}};
+  stepcast::Include(its, &local_batch.try_emplace(scope, its).first->second);
   if (plan.hosts.size() == 1) hosts_alone.insert(plan.hosts.front());
 }
 
@@ -68,10 +100,7 @@ void CalibratedRange::Include(const CalibratedRange& other) {
   max_nodes = std::max(max_nodes, other.max_nodes);
   max_devices_per_node = std::max(max_devices_per_node, other.max_devices_per_node);
   for (const auto& [scope, batch] : other.local_batch) {
-    BatchRange& own = local_batch.try_emplace(scope, batch).first->second;
-    own.min = std::min(own.min, batch.min);
-    own.max = std::max(own.max, batch.max);
-    own.max_workers = std::max(own.max_workers, batch.max_workers);
+    stepcast::Include(batch, &local_batch.try_emplace(scope, batch).first->second);
   }
   if (other.bandwidth) {
     stepcast::Include(other.bandwidth->min, std::nullopt, &bandwidth);

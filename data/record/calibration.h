@@ -17,6 +17,7 @@ namespace stepcast {
 
 struct Cluster;
 struct Plan;
+enum class Shard;
 
 // Who decided a fitted value. The variance of ln(value) after the fit is compared with the variance
 // before it: the data decided when they removed at least three quarters of it, the prior when they
@@ -71,12 +72,30 @@ struct CalibratedRange {
   int max_workers = 0;
   int max_nodes = 0;
   int max_devices_per_node = 0;
+  // A step that has run, and so fits in memory: what is shared out, as ShardInMemory has it, among
+  // how many, and the samples of its largest micro-step.
+  struct Ran {
+    Shard shard{};  // none where there is one sharer
+    int sharers = 1;
+    int local_batch = 0;
+
+    bool operator==(const Ran&) const = default;
+  };
   // The batches of one workload's own runs.
   struct BatchRange {
     int min = 0;
     int max = 0;
     int max_workers = 0;  // 0 where a file does not say
+    // Steps of which no other tells as much; none where each worker kept the whole model in all.
+    std::vector<Ran> ran = {};
+
+    std::vector<Ran> WhatRan() const;
+    // Whether it is more than that the largest batch has run beside the whole model.
+    bool tells_of_shares() const;
+    // Beyond kMostRan of them, more are forgotten.
+    void AddRan(const Ran& step);
   };
+  static constexpr std::size_t kMostRan = 64;
   std::map<std::string, BatchRange> local_batch;  // by the workload's scope
   // The line rates of links that runs had, where they or their cluster file stated them.
   struct RateRange {

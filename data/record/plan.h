@@ -34,6 +34,11 @@ inline constexpr const char* kShardNames[kShardCount] = {"none", "optimizer", "g
 
 // Whether parameters are gathered, unit by unit, for each pass.
 inline constexpr bool GathersUnits(Shard shard) { return shard >= Shard::kParameters; }
+// What a worker keeps a share of in memory: gradients that add up over micro-steps are whole until
+// their one exchange, so that of ZeRO-2 what ZeRO-1 shares out is left.
+inline constexpr Shard ShardInMemory(Shard shard, int accumulation_steps) {
+  return shard == Shard::kGradients && accumulation_steps > 1 ? Shard::kOptimizer : shard;
+}
 // What a plan on so many nodes shares out: on one node all are who share within nodes.
 inline constexpr Shard ShardOnNodes(Shard shard, int nodes) {
   return shard == Shard::kHybrid && nodes <= 1 ? Shard::kParameters : shard;

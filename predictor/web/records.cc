@@ -52,7 +52,11 @@ constexpr auto MembersOf(const ParameterEstimate*) {
 constexpr auto MembersOf(const Scatter*) { return List(&Scatter::compute, &Scatter::sync); }
 constexpr auto MembersOf(const CalibratedRange::BatchRange*) {
   using R = CalibratedRange::BatchRange;
-  return List(&R::min, &R::max, &R::max_workers);
+  return List(&R::min, &R::max, &R::max_workers, &R::ran);
+}
+constexpr auto MembersOf(const CalibratedRange::Ran*) {
+  using R = CalibratedRange::Ran;
+  return List(&R::shard, &R::sharers, &R::local_batch);
 }
 constexpr auto MembersOf(const CalibratedRange::RateRange*) {
   using R = CalibratedRange::RateRange;
@@ -165,10 +169,10 @@ static_assert(AllComplete(static_cast<const Operation*>(nullptr)) && Complete<Le
               Complete<Zeros2>());
 static_assert(Complete<LinkFacts>() && Complete<Device>() && Complete<Host>() &&
               Complete<ParameterEstimate>() && Complete<Scatter>() &&
-              Complete<CalibratedRange::BatchRange>() && Complete<CalibratedRange::RateRange>() &&
-              Complete<CalibratedRange>() && Complete<Calibration::Source>() &&
-              Complete<Calibration>() && Complete<Cluster>() && Complete<Layer>() &&
-              Complete<Workload>() && Complete<serve::Inventory>());
+              Complete<CalibratedRange::BatchRange>() && Complete<CalibratedRange::Ran>() &&
+              Complete<CalibratedRange::RateRange>() && Complete<CalibratedRange>() &&
+              Complete<Calibration::Source>() && Complete<Calibration>() && Complete<Cluster>() &&
+              Complete<Layer>() && Complete<Workload>() && Complete<serve::Inventory>());
 
 template <class T>
 inline constexpr bool kIsPlain = std::is_arithmetic_v<T> || std::is_enum_v<T>;

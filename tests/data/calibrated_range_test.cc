@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "data/record/calibration.h"
 #include "data/record/machine.h"
@@ -55,6 +57,76 @@ TEST(CalibratedRange, HasTheSamplesOfSlowNodesToo) {
   range.Include({}, plan, "mine");
   EXPECT_EQ(range.BatchesOf("mine")->min, 20);
   EXPECT_EQ(range.BatchesOf("mine")->max, 70);
+}
+
+Plan Sharing(Shard shard, int workers, int local_batch, int steps = 1) {
+  Plan plan = RingOf(1, local_batch);
+  plan.placement = {workers};
+  plan.shard = shard;
+  plan.accumulation_steps = steps;
+  return plan;
+}
+
+// Of steps that have run those are kept of which no other has as few sharers and as many samples.
+TEST(CalibratedRange, KnowsHowModelsWereSharedOut) {
+  using Ran = std::vector<CalibratedRange::Ran>;
+  CalibratedRange range;
+  const auto include = [&](const Plan& plan) { range.Include({}, plan, kScope); };
+  const auto ran = [&] { return range.BatchesOf(kScope)->WhatRan(); };
+  include(Sharing(Shard::kOptimizer, 4, 2));
+  include(Sharing(Shard::kOptimizer, 8, 2));
+  include(Sharing(Shard::kOptimizer, 8, 1));
+  EXPECT_EQ(ran(), (Ran{{Shard::kOptimizer, 4, 2}}));
+  include(Sharing(Shard::kOptimizer, 8, 3));
+  EXPECT_EQ(ran(), (Ran{{Shard::kOptimizer, 4, 2}, {Shard::kOptimizer, 8, 3}}));
+  EXPECT_TRUE(range.BatchesOf(kScope)->tells_of_shares());
+  include(Sharing(Shard::kOptimizer, 2, 4));
+  EXPECT_EQ(ran(), (Ran{{Shard::kOptimizer, 2, 4}}));
+  // Gradients that wait for the last micro-step are whole.
+  include(Sharing(Shard::kGradients, 2, 5, 3));
+  EXPECT_EQ(ran(), (Ran{{Shard::kOptimizer, 2, 5}}));
+  include(Sharing(Shard::kGradients, 2, 6));
+  EXPECT_EQ(ran(), (Ran{{Shard::kOptimizer, 2, 5}, {Shard::kGradients, 2, 6}}));
+  // Among the devices of each node.
+  Plan hybrid = Sharing(Shard::kHybrid, 4, 7);
+  hybrid.placement = {4, 4};
+  include(hybrid);
+  EXPECT_EQ(ran().back(), (CalibratedRange::Ran{Shard::kHybrid, 4, 7}));
+  // One worker has the whole, whatever is said.
+  include(Sharing(Shard::kParameters, 1, 3));
+  EXPECT_EQ(ran().back(), (CalibratedRange::Ran{Shard::kNone, 1, 3}));
+  EXPECT_EQ(range.BatchesOf(kScope)->max, 7);
+}
+
+TEST(CalibratedRange, HasRunTheLargestBatchWhereNothingElseIsSaid) {
+  using Ran = std::vector<CalibratedRange::Ran>;
+  CalibratedRange range;
+  range.local_batch[kScope] = {16, 64, 2};
+  EXPECT_EQ(range.BatchesOf(kScope)->WhatRan(), (Ran{{Shard::kNone, 1, 64}}));
+  EXPECT_FALSE(range.BatchesOf(kScope)->tells_of_shares());
+  range.Include({}, RingOf(4, 32), kScope);
+  EXPECT_FALSE(range.BatchesOf(kScope)->tells_of_shares());
+  // A larger one that was shared out is no proof for the whole.
+  CalibratedRange other;
+  other.Include({}, Sharing(Shard::kOptimizer, 4, 128), kScope);
+  for (const bool other_first : {true, false}) {
+    CalibratedRange both = other_first ? other : range;
+    both.Include(other_first ? range : other);
+    Ran ran = both.BatchesOf(kScope)->WhatRan();
+    if (other_first) std::swap(ran.front(), ran.back());
+    EXPECT_EQ(ran, (Ran{{Shard::kNone, 1, 64}, {Shard::kOptimizer, 4, 128}}));
+    EXPECT_EQ(both.BatchesOf(kScope)->max, 128);
+  }
+}
+
+TEST(CalibratedRange, ForgetsWhatHasRunBeyondABound) {
+  CalibratedRange range;
+  const auto most = static_cast<int>(CalibratedRange::kMostRan);
+  for (int i = 1; i <= most + 10; ++i) {
+    range.Include({}, Sharing(Shard::kOptimizer, i + 1, i), kScope);
+  }
+  EXPECT_EQ(range.BatchesOf(kScope)->WhatRan().size(), CalibratedRange::kMostRan);
+  EXPECT_EQ(range.BatchesOf(kScope)->WhatRan().back().local_batch, most);
 }
 
 TEST(CalibratedRange, GrowsByAnother) {

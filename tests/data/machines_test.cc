@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "data/record/plan.h"
 #include "tests/support/input_error.h"
 #include "tests/support/temp_file.h"
 
@@ -118,6 +119,7 @@ sources: {nodes: counted, link.bandwidth: "label: on the switch"}
   k.range.max_devices_per_node = 2;
   k.range.hosts_alone = {"a1", "a2"};
   k.range.local_batch = {{"resnet50 on tpu", {16, 128, 4}}, {"vgg16 on tpu", {8, 8, 0}}};
+  k.range.local_batch["vgg16 on tpu"].ran = {{Shard::kOptimizer, 8, 8}, {Shard::kNone, 1, 4}};
   k.parameters = {
       {"cluster", "link_bandwidth", "GB/s", 1.125, 0.03125, 1.0, 1.25, 1.25, 0.5,
        "a data sheet: p. 3", DecidedBy::kStated},
@@ -164,6 +166,7 @@ void ExpectEqual(const Calibration& a, const Calibration& b) {
     ASSERT_TRUE(b.range.local_batch.count(key)) << key;
     EXPECT_EQ(batch.min, b.range.local_batch.at(key).min);
     EXPECT_EQ(batch.max, b.range.local_batch.at(key).max);
+    EXPECT_EQ(batch.ran, b.range.local_batch.at(key).ran);
   }
   ASSERT_EQ(a.parameters.size(), b.parameters.size());
   for (std::size_t i = 0; i < a.parameters.size(); ++i) {

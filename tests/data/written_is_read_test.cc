@@ -37,6 +37,7 @@ std::string GoodState() {
   record.scatter = 0.1;
   record.folded = record.a = Eigen::MatrixXd::Identity(2, 2);
   record.range.local_batch["workload w on d"] = {16, 64, 2};
+  record.range.local_batch["workload w on d"].ran = {{Shard::kGradients, 2, 64}};
   record.range.hosts_alone = {"a"};
   MeasuredPlan plan;
   plan.plan.link.rtt = Milliseconds(2.0);
