@@ -223,11 +223,11 @@ int CompiledPlan::MostLocalBatch(const PlanQuery& query) const noexcept {
   const std::optional<DataSize<>> left = c.MemoryLeft(query);
   int most = c.most_batch;
   if (left) {
-    if (left->si() < 0) return 0;
     const DataSize<> of_sample = c.activations.PerSample();
-    if (of_sample.si() > 0) {
-      most = static_cast<int>(std::min(std::floor(*left / of_sample), 1.0 * most));
-    }
+    double fitting = left->si() < 0 ? 0 : most;
+    if (fitting > 0 && of_sample.si() > 0) fitting = std::floor(*left / of_sample);
+    const int ran = c.activations.SamplesThatRan(c.memory_available - *left);
+    most = static_cast<int>(std::min(std::max(fitting, 1.0 * ran), 1.0 * most));
   }
   const std::optional<int> slow = c.SlowBatch(query);
   return slow && *slow > most ? 0 : most;

@@ -148,7 +148,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
   }
   Activations activations(KeptActivations(workload_));
   if (device_memory_ && calibrated_batches_) {
-    activations.most = ActivationsThatFitted(workload_, calibrated_batches_->max, *device_memory_);
+    LearnFromRuns(workload_, calibrated_batches_->WhatRan(), *device_memory_, &activations);
   }
   const std::string own = WorkloadScope(workload_, device_);
   const bool has_own = cluster_.out_of_memory.contains(own);
@@ -715,11 +715,15 @@ void Predictor::AddLossFlags(const Plan& plan, const StepFacts& facts, Limiter l
 void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
                          const std::optional<ProfiledSum>& profiled, Prediction* prediction) const {
   std::vector<std::string>& flags = prediction->flags;
-  if (!prediction->memory.may_fit() && prediction->memory.available &&
-      prediction->memory.total > *prediction->memory.available) {
+  if (!prediction->memory.may_fit() && prediction->memory.exceeds()) {
     flags.push_back(fmt::format("out of memory: needs about {:.1f} GiB, the device has {:.1f} GiB",
                                 prediction->memory.total.in(kGibibytes),
                                 prediction->memory.available->in(kGibibytes)));
+  } else if (prediction->memory.exceeds()) {
+    flags.push_back(fmt::format(
+        "memory is counted as {:.1f} GiB, and the device has {:.1f} GiB: a fitted run that needs "
+        "no less has run, which tells more than the count",
+        prediction->memory.total.in(kGibibytes), prediction->memory.available->in(kGibibytes)));
   }
   AddHostsFlag(plan, prediction);
   if (!cluster_.calibration) {

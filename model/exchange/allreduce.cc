@@ -102,13 +102,11 @@ class Allreduces final : public Exchange {
     const int sharers = SharersOf(plan.shard, plan.workers(), DevicesOnFullestNode(plan.placement));
     if (sharers == 1) return shares;  // each has the whole, and gathers nothing
     const double share = 1.0 / sharers;
-    if (plan.shard >= Shard::kOptimizer) shares.optimizer = share;
-    if (plan.shard >= Shard::kGradients) {
-      shares.gradients = share;
-      // Of whole gradients, or parameters, there is a unit in use and one on its way.
-      shares.units = 2 * shares.buckets;
-      shares.buckets = 0;
-    }
+    shares.optimizer = share;
+    shares.buckets = 0;  // the gradients are exchanged where they are
+    if (plan.shard >= Shard::kGradients) shares.gradients = share;
+    // Of whole gradients, or parameters, there is a unit in use and one on its way.
+    if (ShardInMemory(plan.shard, plan.accumulation_steps) >= Shard::kGradients) shares.units = 2;
     if (plan.shard >= Shard::kParameters) shares.parameters = share;
     return shares;
   }

@@ -30,9 +30,9 @@ struct SyncGrowth;
 // copies that it exchanges.
 struct MemoryShares {
   double parameters = 1;
-  double gradients = 1;
-  double optimizer = 1;
-  double buckets = 0;
+  double gradients = 1;  // once they are exchanged
+  double optimizer = 1;  // its state, and the parameters that it updates where these are a copy
+  double buckets = 0;    // copies of gradients that are exchanged in their place
   double units = 0;  // whole units of the model that are in memory beside the shares, the largest
 };
 

@@ -126,17 +126,25 @@ MemoryNeed CountMemory(const Workload& workload, const Activations& activations,
                        const std::optional<DataSize<>>& available) {
   MemoryNeed need;
   const MemoryShares shares = ExchangeOf(plan.strategy).Memory(plan);
-  const DataSize<> gradients = workload.gradient_bytes;
-  const double copy = HasSixteenBits(workload.precision) ? kBytesOfCopy : 0;
-  need.parameters =
-      Bytes((kBytesPerFloat + copy) * static_cast<double>(workload.parameters)) * shares.parameters;
+  // Whose optimizer is divided exchanges the gradients where they are, as wide as they are sent.
+  const bool in_place = shares.optimizer < 1;
+  const double width =
+      in_place ? std::clamp(1.0 * plan.bytes_per_parameter, kBytesOfCopy, kBytesPerFloat)
+               : kBytesPerFloat;
+  const DataSize<> gradients = workload.gradient_bytes * (width / kBytesPerFloat);
+  const double parameters = static_cast<double>(workload.parameters);
+  if (HasSixteenBits(workload.precision)) {
+    need.parameters = Bytes(kBytesOfCopy * parameters) * shares.parameters +
+                      Bytes(kBytesPerFloat * parameters) * shares.optimizer;
+  } else {
+    need.parameters = Bytes(kBytesPerFloat * parameters) * shares.parameters;
+  }
   need.gradients = gradients * shares.gradients;
   const double states = kOptimizerStates[static_cast<int>(workload.optimizer)];
   need.optimizer = Bytes(kBytesPerFloat * static_cast<double>(workload.trainable_parameters)) *
                    (states * shares.optimizer);
-  if (plan.accumulation_steps > 1) {
-    const bool waits = !GathersUnits(plan.shard);
-    need.accumulation = gradients * (waits ? 1.0 : shares.gradients);
+  if (plan.accumulation_steps > 1 && !GathersUnits(plan.shard)) {
+    need.accumulation = gradients * (1 - shares.gradients);
   }
   need.buckets = gradients * (shares.buckets * plan.exchanged_share());
   if (plan.compress.leaves_a_rest() && plan.workers() > 1) need.buckets += gradients;

@@ -1,25 +1,49 @@
 // Device memory of one training step.
 //
-//   total = p (4 + c) P + q m + r 4 s n + [a > 1] q' m + e m + U + h A b + workspace + reserve
+//   total = 4 p P + q m + r 4 s n + [a > 1] (1 - q) m + e m + U + h A b + workspace + reserve
+//           (2 p + 4 r) P in place of 4 p P at 16 bits
 //
 //   P, n       parameters and statistics; those that are trained           [1]
-//   c          bytes of a parameter's copy to compute with: 2 at 16 bits, else 0   [B]
-//   m          gradients                                                   [B]
+//   m          gradients, in 32 bits; of a model that is divided as wide as they are sent, and no
+//              narrower than 16                                            [B]
 //   s          numbers of optimizer state: none of SGD, one with momentum, two of Adam   [1]
-//   [a > 1] m  accumulation buffer of a training loop that keeps its own; where gradients add up
-//              in place, as in PyTorch's .grad, there is none, and less is needed   [B]
 //   U          units of a model that is divided: two of the largest        [B]
 //   p, q, r    shares of them that one worker keeps: 1 wherever the model is not
 //              divided among the workers                                   [1]
-//   q'         share of what accumulates: q where each micro-step is exchanged; 1 where gradients
-//              wait for the last one, and are whole until they are exchanged   [1]
-//   e m        flattened copies for the exchange, as they are sent: e = 1 with more than 1 worker,
-//              less where they are compressed, and 1 more where what is not sent is kept
+//   1 - q      the rest of gradients that wait for the last micro-step, and are whole until they
+//              are exchanged: of ZeRO-2, which has no U then. Where each micro-step is exchanged
+//              there is none                                               [1]
+//   e m        flattened copies for the exchange, as they are sent: e = 1 with more than 1 worker
+//              and a whole model, less where they are compressed, and 1 more where what is not
+//              sent is kept
 //   A b        activations kept for the backward pass, of b samples, in 32 bits: on the devices
 //              that take the most where slow nodes take others              [B]
 //              as counted, or what has run and what has not fitted tell of them (fitted.h)
 //   h          1/2 at 16 bits, else 1                                      [1]
 //   workspace, reserve   library scratch space and the context             [B]
+//
+// At 16 bits a parameter has 2 bytes to compute with and 4 that the optimizer updates. These are
+// divided as its state is: in ZeRO-1 and ZeRO-2, and in Megatron's distributed optimizer, each
+// worker updates its share and the others gather the result in 16 bits. At 32 bits there is one.
+//
+// Micro-steps add up in the gradients themselves, as PyTorch's .grad and Megatron's main_grad do;
+// a training loop that keeps a sum of its own beside them needs m more. What is exchanged is
+//
+//   PyTorch's DDP, Horovod        a copy, in buckets: e = 1; there is none with
+//                                 gradient_as_bucket_view, which is not the default
+//   DeepSpeed, Megatron, FSDP     the gradients where they are: e = 0
+//
+// so that a model that is whole is taken as DDP keeps it, and one that is divided as ZeRO does. Of
+// N workers with Adam, gradients of 4 bytes and products of 16 bits each parameter has
+//
+//   DDP       22 bytes; 18 in Megatron, which exchanges its buffer itself
+//   ZeRO-1    6 + 12/N, as Megatron's distributed optimizer
+//   ZeRO-2    2 + 16/N
+//   ZeRO-3    18/N
+//
+// and with gradients of 2 bytes (bytes_per_parameter), as in DeepSpeed, 4 + 12/N, 2 + 14/N, 16/N.
+// PyTorch's ZeroRedundancyOptimizer is not told apart from ZeRO-1: it leaves the parameters in 32
+// bits whole beside DDP's copies, 14 + 8/N.
 //
 // A counts the outputs of layers that some gradient needs, mostly that of the layer behind, whose
 // input they are. They are all outputs except
@@ -62,12 +86,16 @@
 // Note that the need never falls with the batch.
 //
 // Sources: Rajbhandari et al., SC 2020 (parameters, gradients, optimizer state); Micikevicius et
-// al., ICLR 2018 (mixed precision: parameters in 32 bits and their copy in 16); CUDA context and
-// library handles of some hundred MB are what nvidia-smi shows for an idle framework process.
+// al., ICLR 2018 (mixed precision: parameters in 32 bits and their copy in 16); Megatron Core's
+// guide, Distributed Optimizer (6 + 12/N and 18 bytes; at 32 bits 8 + 8/N and 16); PyTorch's
+// DistributedDataParallel (gradient_as_bucket_view saves the size of the gradients); CUDA context
+// and library handles of some hundred MB are what nvidia-smi shows for an idle framework process.
 #ifndef STEPCAST_MODEL_MEMORY_MEMORY_H_
 #define STEPCAST_MODEL_MEMORY_MEMORY_H_
 
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "data/record/machine.h"
 #include "data/record/plan.h"
@@ -94,11 +122,19 @@ inline MemoryVerdict VerdictOf(DataSize<> need, DataSize<> available) {
 // precision.
 DataSize<> KeptActivations(const Workload& workload);
 
+// A micro-step that has run, of so many samples beside so much that does not grow with them.
+struct RunNeed {
+  DataSize<> rest;
+  int samples = 0;
+};
+
 // The same, with what is known of them beside the count.
 struct Activations {
   DataSize<> counted;               // 0 where there are no layers to count
   std::optional<DataSize<>> most;   // a step ran that had no room for more
   std::optional<DataSize<>> least;  // one did not fit that would have with no more than these
+  // What has run by itself, whether the count of it is what it needs or not.
+  std::vector<RunNeed> ran;
 
   Activations(DataSize<> of = {}) : counted(of) {}  // NOLINT(google-explicit-constructor)
 
@@ -107,15 +143,25 @@ struct Activations {
     const DataSize<> at_most = most ? Min(counted, *most) : counted;
     return least ? Max(at_most, *least) : at_most;
   }
+  // The most samples that have run beside no less than `rest`.
+  int SamplesThatRan(DataSize<> rest) const {
+    int samples = 0;
+    for (const RunNeed& step : ran) {
+      if (rest <= step.rest) samples = std::max(samples, step.samples);
+    }
+    return samples;
+  }
   // The verdict of so many samples beside `rest`, all that does not grow with them. What has run
   // fits, what has not does not, and what has done both is tight. kUnknown where nothing was
   // counted and nothing of these tells.
   MemoryVerdict VerdictOf(double samples, DataSize<> rest, DataSize<> available,
                           bool is_counted) const {
-    const bool ran = most && rest + *most * samples <= available;
+    const int ran_beside = SamplesThatRan(rest);
+    const bool has_run =
+        (most && rest + *most * samples <= available) || (ran_beside > 0 && samples <= ran_beside);
     const DataSize<> need = rest + PerSample() * samples;
-    if (available < need) return ran ? MemoryVerdict::kTight : MemoryVerdict::kOutOfMemory;
-    if (ran) return MemoryVerdict::kFits;
+    if (available < need) return has_run ? MemoryVerdict::kTight : MemoryVerdict::kOutOfMemory;
+    if (has_run) return MemoryVerdict::kFits;
     return is_counted ? stepcast::VerdictOf(need, available) : MemoryVerdict::kUnknown;
   }
 };

@@ -23,6 +23,8 @@ struct MemoryNeed {
   std::optional<DataSize<>> available;
   MemoryVerdict verdict = MemoryVerdict::kUnknown;
 
+  // Whether the count is more than there is.
+  bool exceeds() const { return available && total > *available; }
   // What nobody knows may fit.
   bool may_fit() const { return verdict != MemoryVerdict::kOutOfMemory; }
 };

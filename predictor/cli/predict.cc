@@ -26,7 +26,9 @@ std::string MemoryText(const MemoryNeed& memory) {
   }
   std::string text = "about " + FormatSize(memory.total);
   if (memory.available) text += " of " + FormatSize(*memory.available);
-  return text + fmt::format(": {}", kMemoryVerdictNames[static_cast<int>(memory.verdict)]);
+  const bool has_run = memory.may_fit() && memory.exceeds();
+  return text + fmt::format(": {}{}", kMemoryVerdictNames[static_cast<int>(memory.verdict)],
+                            has_run ? ", but as large a step has run" : "");
 }
 
 // Of asynchronous servers one update is counted; where the network adds up or copies, what crosses

@@ -348,7 +348,7 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
     out += FlagLine(text, style, TerminalWidth());
   }
   if (const MemoryNeed& memory = answer.prediction.memory;
-      memory.verdict == MemoryVerdict::kTight) {
+      memory.verdict == MemoryVerdict::kTight && !memory.exceeds()) {
     out += FlagLine(fmt::format("memory of the {} is tight: about {:.1f} of {:.1f} GiB, known "
                                 "within about a quarter",
                                 outcome.is_advice ? "recommended plan" : "plan as given",

@@ -20,7 +20,7 @@ struct Range {
   double most = 1;
   int least_local = 1;        // local batch
   int most_alone = 1;         // of a single micro-step
-  int most_accumulating = 1;  // and of several, which keep a buffer
+  int most_accumulating = 1;  // and of several, which may keep whole gradients
 
   bool empty() const { return most < least || most_alone < least_local; }
 };
@@ -92,7 +92,7 @@ Range RangeOf(const CompiledPlan& compiled, PlanQuery query, const StepSamples& 
   Range range;
   range.least_local = std::max(1, search.least_local_batch);
   range.most_alone = most_local(1);
-  range.most_accumulating = search.accumulate ? most_local(2) : 0;
+  range.most_accumulating = search.accumulate ? std::min(most_local(2), range.most_alone) : 0;
   range.least = std::max(1.0 * search.least_global_batch, samples.Of(range.least_local, 1));
   range.most = search.most_global_batch;
   if (range.most_accumulating < 1) {

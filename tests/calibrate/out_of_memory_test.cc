@@ -81,6 +81,41 @@ TEST(OutOfMemory, IsKeptByFilesAndRecords) {
   EXPECT_EQ(FormatCluster(other.cluster()), file);
 }
 
+// On a device that by the count does not hold the model: what has run fits, of the same shares and
+// of smaller ones, wherever it is kept; what was not seen does not.
+TEST(OutOfMemory, WhatHasRunFitsWhateverIsCounted) {
+  Device small = T4();
+  small.memory = Gibibytes(1.0);
+  const auto plan_of = [](Shard shard, int workers, int local_batch) {
+    Plan plan = AllreducePlan({workers}, local_batch);
+    plan.shard = shard;
+    return plan;
+  };
+  const Plan ran = plan_of(Shard::kOptimizer, 4, 32);
+  const auto knows_it = [&](const Cluster& cluster) {
+    const Predictor predictor(cluster, BySize(), small);
+    const auto fits = [&](const Plan& plan) { return predictor.Memory(plan).may_fit(); };
+    return fits(ran) && fits(plan_of(Shard::kOptimizer, 8, 31)) &&
+           !fits(plan_of(Shard::kOptimizer, 4, 33)) && !fits(plan_of(Shard::kOptimizer, 2, 32)) &&
+           !fits(plan_of(Shard::kNone, 4, 32));
+  };
+  Fleet fleet(SyntheticCluster());
+  EXPECT_FALSE(knows_it(fleet.ClusterFor(BySize(), small)));
+  const auto job = fleet.Add("first", BySize(), small);
+  job->Observe(ran, Seconds(0.3));
+  EXPECT_TRUE(knows_it(job->cluster()));
+  EXPECT_TRUE(knows_it(ParseCluster(FormatCluster(job->cluster()), "read.yaml")));
+  OnlineCalibration other(SyntheticCluster(), BySize(), small);
+  other.Import(ParseOnlineRecord(FormatOnlineRecord(job->Export())));
+  EXPECT_TRUE(knows_it(other.cluster()));
+  EXPECT_TRUE(knows_it(fleet.ClusterFor(BySize(), small))) << "while it runs";
+  fleet.End("first");
+  EXPECT_TRUE(knows_it(fleet.ClusterFor(BySize(), small))) << "when it is over";
+  Fleet copy(SyntheticCluster());
+  copy.Import(fleet.Export());
+  EXPECT_TRUE(knows_it(copy.ClusterFor(BySize(), small)));
+}
+
 // Compute that takes twice as long is learnt anew, and memory is what it was.
 TEST(OutOfMemory, OutlastsAChange) {
   OnlineCalibration job(SyntheticCluster(), BySize(), T4());

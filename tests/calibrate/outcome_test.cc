@@ -220,6 +220,27 @@ TEST(Outcome, OfMessagesKnowsNoBatch) {
   EXPECT_EQ(range.local_batch.at("workload resnet50 on t4").max, 8);
 }
 
+// A run that was fitted has run, whatever its memory is counted as.
+TEST(Outcome, OfARunThatCannotFitByItsCount) {
+  SyntheticProblem synthetic(OneWorkload());
+  Plan ran = AllreducePlan({4}, 16);
+  ran.shard = Shard::kOptimizer;
+  synthetic.Add("resnet50", AllreducePlan({1}, 8));
+  synthetic.Add("resnet50", ran);
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  const Cluster read = ParseCluster(FormatCluster(outcome.cluster), "read.yaml");
+  Device small = T4();
+  small.memory = Gibibytes(1.0);
+  for (const Cluster& cluster : {outcome.cluster, read}) {
+    const Predictor predictor(cluster, *FindWorkload("resnet50"), small);
+    EXPECT_EQ(predictor.Predict(ran).memory.verdict, MemoryVerdict::kTight);
+    Plan more = ran;
+    more.local_batch = 17;
+    EXPECT_EQ(predictor.Predict(more).memory.verdict, MemoryVerdict::kOutOfMemory);
+  }
+}
+
 // What was fitted is the same once it was written and read, from whichever runs: of a file, of a
 // source that is told, or of none.
 TEST(Outcome, IsReadAsItWasWritten) {

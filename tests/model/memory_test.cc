@@ -51,11 +51,11 @@ TEST(Memory, EachTermByHand) {
   EXPECT_EQ(need.parameters.si(), 400);
   EXPECT_EQ(need.gradients.si(), 360);
   EXPECT_EQ(need.optimizer.si(), 360);
-  EXPECT_EQ(need.accumulation.si(), 360);
+  EXPECT_EQ(need.accumulation.si(), 0);
   EXPECT_EQ(need.buckets.si(), 360);
   EXPECT_EQ(need.activations.si(), 8 * 2010);
   EXPECT_EQ(need.workspace.si(), kFixed);
-  EXPECT_EQ(need.total.si(), 400 + 4 * 360 + 8 * 2010 + kFixed);
+  EXPECT_EQ(need.total.si(), 400 + 3 * 360 + 8 * 2010 + kFixed);
 }
 
 // 90 trained parameters: nothing, 4 bytes and 8 of each, whatever is sent of a gradient.
@@ -97,10 +97,15 @@ TEST(Memory, SixteenBitsHalveActivationsAlone) {
             single.total.si());
 }
 
-TEST(Memory, OnlyAccumulationKeepsAnAccumulationBuffer) {
-  const MemoryNeed need = CountMemory(SmallWorkload(), Bytes(0.0), MakePlan(2, 8, 1), std::nullopt);
-  EXPECT_EQ(need.accumulation.si(), 0);
-  EXPECT_EQ(need.total.si(), 400 + 3 * 360 + kFixed);
+// PyTorch adds to .grad, Megatron to main_grad.
+TEST(Memory, MicroStepsAddUpInTheGradientsThemselves) {
+  for (const int workers : {1, 2}) {
+    const auto total = [&](int steps) {
+      return CountMemory(SmallWorkload(), Bytes(0.0), MakePlan(workers, 8, steps), std::nullopt)
+          .total;
+    };
+    EXPECT_EQ(total(16), total(1));
+  }
 }
 
 TEST(Memory, OnlyAnExchangeKeepsBuckets) {
@@ -377,7 +382,7 @@ RC_GTEST_PROP(MemoryProperty, WhatHasRunFits, ()) {
   const DataSize<> available = Gibibytes(*LogUniform(2, 100));
   const Activations counted(KeptActivations(workload));
   Activations seen = counted;
-  seen.most = ActivationsThatFitted(workload, ran, available);
+  LearnFromRuns(workload, {{Shard::kNone, 1, ran}}, available, &seen);
   RC_ASSERT(seen.PerSample() <= counted.counted);
   const Plan plan = MakePlan(*Whole(1, 8), *Whole(1, ran), *Whole(1, 8));
   RC_ASSERT(CountMemory(workload, seen, plan, available).verdict == MemoryVerdict::kFits);
@@ -435,13 +440,28 @@ TEST(Memory, BetweenWhatRanAndWhatDidNotFitNothingIsKnown) {
   EXPECT_EQ(verdict(81), MemoryVerdict::kOutOfMemory);
 }
 
-// What is left beside two workers that accumulate, who need 400 bytes and four times the gradients,
-// and beside the one that did not fit, who needs twice the gradients.
+Activations LearntFrom(const Workload& workload, const std::vector<CalibratedRange::Ran>& runs,
+                       DataSize<> available) {
+  Activations seen(KeptActivations(workload));
+  LearnFromRuns(workload, runs, available, &seen);
+  return seen;
+}
+
+// What is left beside two workers, who need 400 bytes and three times the gradients, and beside the
+// one that did not fit, who needs twice the gradients.
 TEST(Memory, RoomOfASampleByHand) {
   const Workload workload = SmallWorkload();
-  const auto ran = ActivationsThatFitted(workload, 8, Bytes(kFixed + 400 + 4 * 360 + 8 * 1000));
-  ASSERT_TRUE(ran.has_value());
-  EXPECT_NEAR(ran->si(), 1000 * (1 - 1e-9), 1e-9);
+  const DataSize<> available = Bytes(kFixed + 400 + 3 * 360 + 8 * 1000);
+  const Activations ran = LearntFrom(workload, {{Shard::kNone, 1, 8}}, available);
+  ASSERT_TRUE(ran.most.has_value());
+  EXPECT_NEAR(ran.most->si(), 1000 * (1 - 1e-9), 1e-9);
+  // Of four that share the optimizer's state out each needs 400 bytes, the gradients and a quarter
+  // of them: 630 are left for eight samples. The lowest bound counts.
+  const CalibratedRange::Ran shared{Shard::kOptimizer, 4, 8};
+  const double room = 1000 + 630.0 / 8;
+  EXPECT_NEAR(LearntFrom(workload, {shared}, available).most->si(), room * (1 - 1e-9), 1e-9);
+  EXPECT_EQ(LearntFrom(workload, {shared, {Shard::kNone, 1, 8}}, available).most, ran.most);
+  EXPECT_EQ(LearntFrom(workload, {{Shard::kNone, 1, 8}, shared}, available).most, ran.most);
   const auto failed =
       ActivationsThatDidNotFit(workload, MakePlan(1, 8), Bytes(kFixed + 400 + 2 * 360 + 8 * 1000));
   ASSERT_TRUE(failed.has_value());
@@ -450,8 +470,29 @@ TEST(Memory, RoomOfASampleByHand) {
 
 TEST(Memory, NothingIsToldOfActivationsWhereTheModelAloneIsTooLarge) {
   const Workload workload = SmallWorkload();
-  EXPECT_FALSE(ActivationsThatFitted(workload, 8, Mebibytes(1024.0)).has_value());
+  EXPECT_FALSE(LearntFrom(workload, {{Shard::kNone, 1, 8}}, Mebibytes(1024.0)).most.has_value());
   EXPECT_FALSE(ActivationsThatDidNotFit(workload, MakePlan(1, 8), Mebibytes(1024.0)).has_value());
+}
+
+// A model that by its count does not fit by itself: a step of 8 samples that has run among 4 fits,
+// with fewer samples and with more sharers too, and nothing else is told by it.
+TEST(Memory, WhatHasRunFitsWhateverIsCounted) {
+  const Workload workload = SmallWorkload();
+  const DataSize<> available = Mebibytes(1024.0);
+  const Activations seen = LearntFrom(workload, {{Shard::kOptimizer, 4, 8}}, available);
+  const auto verdict = [&](Shard shard, int workers, int batch, int steps = 1) {
+    Plan plan = MakePlan(workers, batch, steps);
+    plan.shard = shard;
+    return CountMemory(workload, seen, plan, available).verdict;
+  };
+  EXPECT_EQ(verdict(Shard::kOptimizer, 4, 8), MemoryVerdict::kTight);
+  EXPECT_EQ(verdict(Shard::kOptimizer, 4, 8, 16), MemoryVerdict::kTight);
+  EXPECT_EQ(verdict(Shard::kOptimizer, 4, 1), MemoryVerdict::kTight);
+  EXPECT_EQ(verdict(Shard::kOptimizer, 8, 8), MemoryVerdict::kTight);
+  EXPECT_EQ(verdict(Shard::kGradients, 4, 8, 16), MemoryVerdict::kTight) << "as ZeRO-1";
+  EXPECT_EQ(verdict(Shard::kOptimizer, 4, 9), MemoryVerdict::kOutOfMemory);
+  EXPECT_EQ(verdict(Shard::kOptimizer, 3, 8), MemoryVerdict::kOutOfMemory);
+  EXPECT_EQ(verdict(Shard::kNone, 4, 8), MemoryVerdict::kOutOfMemory);
 }
 
 MemoryVerdict VerdictOf(double available_over_total) {

@@ -34,6 +34,16 @@ CompiledPlan Compile(Strategy strategy = Strategy::kRing,
   return {Predictor(CalibratedCluster(PlausibleTruth()), workload, device), plan};
 }
 
+// Of a device on which no batch has run, as one that has fits.
+CompiledPlan CompileUnseen(DataSize<> memory, Shard shard = Shard::kNone) {
+  Cluster cluster = CalibratedCluster(PlausibleTruth());
+  cluster.calibration->range.local_batch.clear();
+  Plan plan = AllreducePlan({1, 1}, 1);
+  plan.strategy = Strategy::kRing;
+  plan.shard = shard;
+  return {Predictor(cluster, *FindWorkload("resnet50"), T4(memory)), plan};
+}
+
 std::vector<BatchChoice> Choose(const CompiledPlan& compiled,
                                 const std::vector<Allocation>& allocations,
                                 const BatchSearch& search, std::size_t* none = nullptr) {
@@ -296,10 +306,11 @@ TEST(Allocations, KeepEveryLimit) {
   }
 }
 
+// Gradients that are shared out and wait for the last micro-step are whole until then.
 TEST(Allocations, WithoutRoomForMicroStepsTheLargestShareIsOneBatch) {
   bool met = false;
-  for (double mebibytes = 300; mebibytes < 1500; mebibytes += 20) {
-    const CompiledPlan compiled = Compile(Strategy::kRing, Mebibytes(mebibytes));
+  for (double mebibytes = 1000; mebibytes < 1600; mebibytes += 5) {
+    const CompiledPlan compiled = CompileUnseen(Mebibytes(mebibytes), Shard::kGradients);
     BatchSearch search = Between(1, 1'000'000);
     search.candidates = 2;
     const std::vector<BatchChoice> choices = Choose(compiled, kAllocations, search);
@@ -315,20 +326,20 @@ TEST(Allocations, WithoutRoomForMicroStepsTheLargestShareIsOneBatch) {
   EXPECT_TRUE(met);
 }
 
-// The gradients that micro-steps add up take memory, and leave room for smaller batches.
+// They take memory, and leave room for smaller batches.
 TEST(Allocations, MicroStepsHaveRoomForTheirGradients) {
-  const Allocation one = {1, 1, 1, 0};
+  const Allocation one = {8, 1, 8, 0};
   int met = 0;
   for (double mebibytes = 1000; mebibytes < 5000; mebibytes += 40) {
-    const CompiledPlan compiled = Compile(Strategy::kRing, Mebibytes(mebibytes));
+    const CompiledPlan compiled = CompileUnseen(Mebibytes(mebibytes), Shard::kGradients);
     BatchSearch search = Between(1, 1'000'000);
     const int alone = MostLocal(compiled, one, search, 1);
     const int accumulating = MostLocal(compiled, one, search, 2);
     ASSERT_LE(accumulating, alone);
     if (accumulating < 1 || accumulating == alone) continue;
     ++met;
-    // One sample, and twice what fits at once.
-    search.most_global_batch = 2 * alone;
+    // One sample each, and twice what fits at once.
+    search.most_global_batch = 8 * 2 * alone;
     search.candidates = 2;
     const BatchChoice ends = Choose(compiled, {one}, search).front();
     EXPECT_EQ(ends.accumulation_steps, (2 * alone + accumulating - 1) / accumulating);
@@ -359,7 +370,7 @@ TEST(Allocations, NothingFits) {
   search.least_local_batch = 500;
   search.most_local_batch = 400;
   EXPECT_TRUE(none(compiled, search));
-  EXPECT_TRUE(none(Compile(Strategy::kRing, Gibibytes(1.0)), Between(1, 1000)));
+  EXPECT_TRUE(none(CompileUnseen(Gibibytes(1.0)), Between(1, 1000)));
   search = Between(1'000'000, 2'000'000);
   search.accumulate = false;
   EXPECT_TRUE(none(compiled, search)) << "too much for one micro-step";

@@ -1575,7 +1575,8 @@ TEST(CompiledPlan, KnowsNoMemoryWithoutLayers) {
 
 TEST(MostLocalBatch, IsNothingWhereNothingFits) {
   Workload network = *FindWorkload("resnet50");
-  const Cluster cluster = CalibratedCluster(PlausibleTruth());
+  Cluster cluster = CalibratedCluster(PlausibleTruth());
+  cluster.calibration->range.local_batch.clear();  // a batch that has run fits
   const Plan plan = AllreducePlan({1, 1}, 16);
   EXPECT_EQ(CompiledPlan(Predictor(cluster, network, T4(Gibibytes(1.0))), plan).MostLocalBatch({}),
             0);
@@ -1584,6 +1585,41 @@ TEST(MostLocalBatch, IsNothingWhereNothingFits) {
   const Predictor predictor(cluster, network, T4(Gibibytes(1.0)));
   ASSERT_EQ(predictor.Predict(plan).memory.verdict, MemoryVerdict::kOutOfMemory);
   EXPECT_EQ(CompiledPlan(predictor, plan).MostLocalBatch({}), 0);
+}
+
+// A step that has run with the model shared out fits, whatever is counted of it, and with it those
+// that need no more: fewer samples, or more who share.
+TEST(MostLocalBatch, IsWhatHasRunWhereNothingFitsByItsCount) {
+  Cluster cluster = CalibratedCluster(PlausibleTruth());
+  CalibratedRange::BatchRange& seen =
+      cluster.calibration->range.local_batch.at(ScopeOfSynthetic("resnet50"));
+  seen.ran = {{Shard::kOptimizer, 4, 64}, {Shard::kOptimizer, 2, 16}};
+  const Predictor predictor(cluster, *FindWorkload("resnet50"), T4(Gibibytes(1.0)));
+  const auto plan_of = [](Shard shard, int workers, int batch) {
+    Plan plan = AllreducePlan({workers}, batch);
+    plan.shard = shard;
+    return plan;
+  };
+  for (const Shard shard : {Shard::kNone, Shard::kOptimizer}) {
+    const CompiledPlan compiled(predictor, plan_of(shard, 1, 1));
+    for (const int workers : {1, 2, 3, 4, 5, 8}) {
+      const bool shares = shard == Shard::kOptimizer && workers > 1;
+      const int most = !shares ? 0 : workers < 4 ? 16 : 64;
+      EXPECT_EQ(compiled.MostLocalBatch(QueryOf(plan_of(shard, workers, 1))), most) << workers;
+      for (const int batch : {1, 16, 17, 64, 65}) {
+        const Plan plan = plan_of(shard, workers, batch);
+        const MemoryNeed need = predictor.Memory(plan);
+        EXPECT_EQ(need.verdict, batch <= most ? MemoryVerdict::kTight : MemoryVerdict::kOutOfMemory)
+            << workers << " x " << batch;
+        EXPECT_EQ(compiled.Memory(QueryOf(plan)), need.verdict);
+      }
+    }
+  }
+  const std::vector<std::string> flags = predictor.Predict(plan_of(Shard::kOptimizer, 4, 64)).flags;
+  EXPECT_TRUE(std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
+    return flag.find("the device has 1.0 GiB: a fitted run that needs no less has run") !=
+           std::string::npos;
+  }));
 }
 
 // A batch at which an operation did not fit when it was measured does not fit.

@@ -30,6 +30,13 @@ Predictor MakePredictor(DataSize<> memory = Gibibytes(16.0)) {
   return {CalibratedCluster(PlausibleTruth()), *FindWorkload("resnet50"), DeviceWith(memory)};
 }
 
+// On which no batch has run, as one that has fits.
+Predictor MakeUnseenPredictor(DataSize<> memory) {
+  Cluster cluster = CalibratedCluster(PlausibleTruth());
+  cluster.calibration->range.local_batch.clear();
+  return {cluster, *FindWorkload("resnet50"), DeviceWith(memory)};
+}
+
 struct Question {
   std::string name;
   Plan plan;
@@ -660,13 +667,25 @@ TEST(Recommend, ComputeAloneBindsWhereItIsNearlyAll) {
 }
 
 TEST(Recommend, NothingFitsTheMemory) {
-  const RecommendOutcome outcome =
-      Recommend(MakePredictor(Gibibytes(1.0)), AllreducePlan({1, 1}, 32), kDevicesPerNode, {});
+  const RecommendOutcome outcome = Recommend(MakeUnseenPredictor(Gibibytes(1.0)),
+                                             AllreducePlan({1, 1}, 32), kDevicesPerNode, {});
   EXPECT_FALSE(outcome.best.has_value());
   EXPECT_FALSE(outcome.baseline.has_value());
   EXPECT_TRUE(outcome.pareto.empty());
   EXPECT_GT(outcome.considered, 0);
   EXPECT_EQ(outcome.out_of_memory, outcome.considered);
+}
+
+// What has run fits, whatever is counted: a step of the calibrated batches, and none that is larger.
+TEST(Recommend, WhatHasRunIsAPlan) {
+  const Predictor predictor = MakePredictor(Gibibytes(1.0));
+  const int most = predictor.calibrated_batches()->max;
+  const RecommendOutcome outcome =
+      Recommend(predictor, AllreducePlan({1, 1}, most), kDevicesPerNode, {});
+  ASSERT_TRUE(outcome.best.has_value());
+  EXPECT_LE(outcome.best->plan.local_batch, most);
+  EXPECT_TRUE(IsUsable(*outcome.baseline, {}));
+  EXPECT_GT(outcome.out_of_memory, 0);
 }
 
 // One is found where Recommend has any to choose from.
@@ -685,7 +704,7 @@ TEST(Recommend, APlanThatFitsIsFound) {
   };
   int without = 0;
   for (const DataSize<> memory : {Gibibytes(1.0), Gibibytes(2.5), Gibibytes(4.0)}) {
-    const Predictor predictor = MakePredictor(memory);
+    const Predictor predictor = MakeUnseenPredictor(memory);
     for (const Question& own : Questions()) {
       for (const Question& q : {own, accumulated(own)}) {
         SCOPED_TRACE(q.name);
