@@ -556,6 +556,60 @@ TEST(Memory, WhatOthersTrainedIsNotOutOfMemory) {
   EXPECT_EQ(Verdict("resnet50", 128, 24), MemoryVerdict::kFits);
 }
 
+struct Peak {
+  const char* workload;
+  Precision precision;
+  Recompute recompute;
+  Shard shard;
+  int workers;
+  int batch;
+  int steps;
+  int sent;
+  double gigabytes;
+};
+
+// What others have measured with Adam.
+constexpr Peak kPeaks[] = {
+    // hpcaitech/ColossalAI-Pytorch-lightning, benchmark/gpt: the most that PyTorch allocated on four
+    // A100, GPT2-XL with DDP and with DeepSpeed's ZeRO-3.
+    {"gpt2_xl", Precision::kFp16, Recompute::kFull, Shard::kNone, 4, 6, 1, 4, 37.905},
+    {"gpt2_xl", Precision::kFp16, Recompute::kFull, Shard::kParameters, 4, 40, 1, 2, 25.361},
+    // xduan7/scalable-transformer, docs/megatron_bert_345m.md: 8430 MiB of one A100.
+    {"bert_large@512", Precision::kFp16, Recompute::kFull, Shard::kNone, 1, 4, 2, 4, 8.839}};
+
+TEST(Memory, WhatOthersMeasuredIsMetWithinAQuarter) {
+  for (const Peak& peak : kPeaks) {
+    SCOPED_TRACE(peak.workload);
+    Workload workload = *FindWorkload(peak.workload);
+    workload.precision = peak.precision;
+    workload.recompute = peak.recompute;
+    workload.optimizer = Optimizer::kAdam;
+    Plan plan = MakePlan(peak.workers, peak.batch, peak.steps);
+    plan.shard = peak.shard;
+    plan.bytes_per_parameter = peak.sent;
+    const MemoryNeed need = CountMemory(workload, KeptActivations(workload), plan, std::nullopt);
+    EXPECT_NEAR(need.total.in(kGigabytes) / peak.gigabytes, 1, 0.25);
+  }
+}
+
+// Runs that NVIDIA publishes with Megatron's distributed optimizer (Megatron Bridge, performance
+// summary), in fp8: two on H100 of 80 GB, and one on B200 of 180 GB.
+TEST(Memory, MegatronsRunsFit) {
+  const auto verdict = [](const char* name, int workers, int batch, double gigabytes) {
+    Workload workload = *FindWorkload(name);
+    workload.precision = Precision::kFp8;
+    workload.optimizer = Optimizer::kAdam;
+    workload.attention = AttentionForm::kFused;
+    Plan plan = MakePlan(workers, batch, 8);
+    plan.shard = Shard::kOptimizer;
+    return CountMemory(workload, KeptActivations(workload), plan, Gigabytes(gigabytes)).verdict;
+  };
+  EXPECT_NE(verdict("llama2_7b", 8, 1, 80), MemoryVerdict::kOutOfMemory);
+  EXPECT_NE(verdict("gpt:layers=24:hidden=4096:heads=32@2048", 64, 4, 80),
+            MemoryVerdict::kOutOfMemory);
+  EXPECT_NE(verdict("llama3_8b", 8, 2, 180), MemoryVerdict::kOutOfMemory);
+}
+
 // ResNet-50 keeps some 86 MB of activations a picture: 512 of them are 44 GB.
 TEST(Memory, WhatCannotFitIsOutOfMemory) {
   EXPECT_EQ(Verdict("resnet50", 512, 24), MemoryVerdict::kOutOfMemory);

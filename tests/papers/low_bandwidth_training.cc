@@ -143,13 +143,15 @@ PaperModel LowBandwidthTraining() {
                  small.total.in(kGigabytes), kMemoryVerdictNames[static_cast<int>(small.verdict)],
                  large.available.value_or(DataSize<>()).in(kGigabytes)));
        }),
-       "the two loops differ by one set of gradients, 21 MB. By the companion's logs some runs of "
+       "the custom loop may keep a sum of its own beside the gradients, 21 MB more than is "
+       "counted. "
+       "By the companion's logs some runs of "
        "this "
        "cell fail in their first epoch and others go through one or two of five: that is memory "
        "that "
        "grows or is fragmented, not the need of a step, which is the same in every step. ResNet-50 "
        "at "
-       "batch 100 needs 10.1 GB by the same count, and its runs ended: either the board has the 12 "
+       "batch 100 needs 9.93 GB by the same count, and its runs ended: either the board has the 12 "
        "GiB of the data sheet, or activations were of 16 bits",
        Standing::kDisputed});
   add({"lb-second-node", Role::kPredicted, claim([=] {
