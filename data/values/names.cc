@@ -11,7 +11,11 @@
 namespace stepcast {
 
 int ParseName(std::string_view text, const InputPlace& place, const Names& known) {
-  if (const std::optional<int> found = FindName(Trim(text), known.names)) return *found;
+  std::string_view word = Trim(text);
+  for (const OtherWord& other : known.others) {
+    if (other.word == word) word = other.name;
+  }
+  if (const std::optional<int> found = FindName(word, known.names)) return *found;
   throw InputError(place, std::string(text), known.problem + DidYouMean(text, known.names),
                    JoinNames(known.names));
 }

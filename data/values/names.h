@@ -14,11 +14,20 @@
 
 namespace stepcast {
 
+// Another word for the one of an enumeration's names that means the same here.
+struct OtherWord {
+  std::string_view word;
+  std::string_view name;
+};
+// Where weights decay apart from the gradient (AdamW), an update passes over the same states.
+inline constexpr OtherWord kOptimizerOtherWords[] = {{"adamw", "adam"}};
+
 // The words of an enumeration in files and flags, in the order of its enumerators, and what is
-// wrong with any other word.
+// wrong with any word that is neither of them nor of the others, which are read but never written.
 struct Names {
   std::span<const char* const> names;
   const char* problem;
+  std::span<const OtherWord> others = {};
 };
 constexpr Names NamesOf(Strategy /*kind*/) { return {kStrategyNames, "is not a strategy"}; }
 constexpr Names NamesOf(CongestionControl /*kind*/) {
@@ -29,7 +38,9 @@ constexpr Names NamesOf(Sharding /*kind*/) { return {kShardingNames, "is not a w
 constexpr Names NamesOf(Shard /*kind*/) { return {kShardNames, "cannot be shared out"}; }
 constexpr Names NamesOf(Overlap /*kind*/) { return {kOverlapNames, "is not a way to overlap"}; }
 constexpr Names NamesOf(Precision /*kind*/) { return {kPrecisionNames, "is not a precision"}; }
-constexpr Names NamesOf(Optimizer /*kind*/) { return {kOptimizerNames, "is not an optimizer"}; }
+constexpr Names NamesOf(Optimizer /*kind*/) {
+  return {kOptimizerNames, "is not an optimizer", kOptimizerOtherWords};
+}
 constexpr Names NamesOf(AttentionForm /*kind*/) {
   return {kAttentionFormNames, "is not a form of attention"};
 }

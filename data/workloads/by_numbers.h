@@ -29,6 +29,10 @@
 
 namespace stepcast {
 
+// Such a name, for who asks for a network that is not known.
+inline constexpr const char* kDecoderByNumbers =
+    "llama:layers=16:hidden=2048:heads=32:kv_heads=8:mlp=8192:vocabulary=128256@4096";
+
 // Nothing where `name` begins with no FAMILY and colon. The network's name has its keys in the
 // order of the table, and those without which it would be the same left out. Throws InputError for
 // numbers that are missing, unknown, said twice, out of range or that do not fit.

@@ -1,5 +1,9 @@
 #include "data/workloads/catalog.h"
 
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <string>
 #include <utility>
 
 #include "data/record/input_error.h"
@@ -65,6 +69,9 @@ constexpr Entry kEntries[] = {
     {"llama2_13b", Llama2With13B, Text(4096)},
     {"llama2_70b", Llama2With70B, Text(4096)},
     {"llama2_7b", Llama2With7B, Text(4096)},
+    {"llama3.1_405b", Llama31With405B, Tokens(8192, 65536)},
+    {"llama3.2_1b", Llama32With1B, Tokens(8192, 131072)},
+    {"llama3.2_3b", Llama32With3B, Tokens(8192, 131072)},
     {"llama3_70b", Llama3With70B, Text(8192)},
     {"llama3_8b", Llama3With8B, Text(8192)},
     {"llama_13b", Llama13B, Tokens(2048, 4096)},
@@ -121,32 +128,55 @@ struct Alias {
 
 constexpr Alias kAliases[] = {
     {"bert", "bert_base"},
+    {"bert_base_uncased", "bert_base"},
+    {"bert_large_uncased", "bert_large"},
     {"bloom", "bloom_7b1"},
     {"googlenet", "inception_v1"},
     {"gpt2_small", "gpt2"},
     {"gpt_neox", "gpt_neox_20b"},
     {"llama3", "llama3_8b"},
+    {"llama3.1_70b", "llama3_70b"},
+    {"llama3.1_8b", "llama3_8b"},
     {"mistral", "mistral_7b"},
     {"mobilenet_v1", "mobilenet"},
     {"neumf", "ncf"},
     {"resnet200_v2", "resnet200"},
+    {"resnet50_v1.5", "resnet50_v1_5"},
     {"roberta", "roberta_base"},
     {"switch_base", "switch_base_8"},
     {"t5", "t5_base"},
+    {"t5_v1.1_base", "t5_v1_1_base"},
+    {"t5_v1.1_large", "t5_v1_1_large"},
+    {"t5_v1.1_xl", "t5_v1_1_xl"},
     {"vit", "vit_b_16"},
     {"whisper", "whisper_small"},
 };
 
 constexpr char kAtSize = '@';
 
+// "opt1.3b" of "OPT-1.3B": letters in lower case, digits and points, which tell it from opt_13b.
+std::string Spelled(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    if (std::isalnum(letter) || c == '.') out += static_cast<char>(std::tolower(letter));
+  }
+  return out;
+}
+
 const Entry* FindEntry(std::string_view name) {
+  const std::string spelled = Spelled(name);
+  const auto is = [&](std::string_view known) {
+    return known == name || Spelled(known) == spelled;
+  };
   for (const Alias& alias : kAliases) {
-    if (alias.alias == name) name = alias.name;
+    if (!is(alias.alias)) continue;
+    return &*std::find_if(std::begin(kEntries), std::end(kEntries),
+                          [&](const Entry& entry) { return entry.name == alias.name; });
   }
-  for (const Entry& entry : kEntries) {
-    if (entry.name == name) return &entry;
-  }
-  return nullptr;
+  const auto* const found = std::find_if(std::begin(kEntries), std::end(kEntries),
+                                         [&](const Entry& entry) { return is(entry.name); });
+  return found == std::end(kEntries) ? nullptr : found;
 }
 
 // The size after the @ of a name.

@@ -27,6 +27,9 @@
 //   llama2_70b         Llama 2, 8 heads of keys for 64, 4096 tokens     Hugging Face
 //   llama3_8b          Llama 3, 8 heads of keys for 32, 8192 tokens     Hugging Face
 //   llama3_70b         Llama 3, 8 heads of keys for 64, 8192 tokens     Hugging Face
+//   llama3.1_405b      Llama 3.1, 8 heads of keys for 128, 8192 tokens  Hugging Face
+//   llama3.2_1b        Llama 3.2, 8 heads of keys for 32, 8192 tokens   Hugging Face
+//   llama3.2_3b        Llama 3.2, 8 heads of keys for 24, 8192 tokens   Hugging Face
 //   mistral_7b         Mistral, 8 heads of keys for 32, 4096 tokens     Hugging Face
 //   mlp_imagenet       224 x 224 x 3 -> 512 -> 512 -> 1000              ours, after mlp_mnist
 //   mlp_mnist          28 x 28 -> 512 -> 512 -> 10                      Keras example mnist_mlp.py
@@ -106,9 +109,10 @@ namespace stepcast {
 std::vector<std::string> WorkloadNames();
 
 // The network, decoder or message of that name, generated anew at each call (within some ms at
-// most), or nothing. Other common spellings are understood: bert, bloom, googlenet, gpt2_small,
-// gpt_neox, llama3, mistral, mobilenet_v1, neumf, resnet200_v2, roberta, switch_base, t5, vit,
-// whisper. Throws InputError for a known network with a size that it does not take, and for wrong
+// most), or nothing. Case and signs but points do not count ("ResNet-50"), and other common names
+// are understood: bert, bert_base_uncased, bert_large_uncased, bloom, googlenet, gpt2_small,
+// gpt_neox, llama3, llama3.1_8b and _70b, mistral, mobilenet_v1, neumf, resnet200_v2,
+// resnet50_v1.5, roberta, switch_base, t5, t5_v1.1_*, vit, whisper. Throws InputError for a known network with a size that it does not take, and for wrong
 // numbers.
 std::optional<Workload> FindWorkload(std::string_view name);
 

@@ -111,12 +111,13 @@ struct LlamaSizes {
   std::int64_t vocabulary = 0;
   const char* paper = nullptr;
   const char* architecture = "LlamaForCausalLM";
+  bool tied = false;
 };
 
-// No layer has a bias, and the output layer has a weight of its own. They were trained with fused
+// No layer has a bias, and the output layer has a weight of its own unless it is tied. They were trained with fused
 // attention (arXiv 2302.13971, section 2.4; 2310.06825, section 2), which their successors kept;
 // networks before them were not.
-void WriteLlama(NetworkBuilder& net, const DecoderNumbers& n, std::int64_t tokens) {
+void WriteLlama(NetworkBuilder& net, const DecoderNumbers& n, std::int64_t tokens, bool tied) {
   net.FuseAttention();
   net.Embedding("embed_tokens", {.rows = n.vocabulary, .features = n.hidden, .tokens = tokens});
   const Shape sequence = net.shape();
@@ -140,14 +141,16 @@ void WriteLlama(NetworkBuilder& net, const DecoderNumbers& n, std::int64_t token
     net.Add(layer + "mlp.add", sequence);
   }
   net.RmsNorm("norm");
-  net.Dense("lm_head", {.units = n.vocabulary, .bias = false});
+  net.Dense("lm_head", {.units = n.vocabulary, .bias = false, .tied = tied});
 }
 
 Workload Llama(const LanguageModel& model, const LlamaSizes& sizes, std::int64_t tokens) {
-  NetworkBuilder net(model.name, std::string(model.title) + ", " + to_string(tokens) + " tokens",
-                     "Hugging Face " + std::string(sizes.architecture) + ", " + model.repository +
-                         "; " + sizes.paper,
-                     {tokens, 1, 1});
+  NetworkBuilder net(
+      model.name,
+      std::string(model.title) + ", " + to_string(tokens) + (sizes.tied ? kTiedHead : " tokens"),
+      "Hugging Face " + std::string(sizes.architecture) + ", " + model.repository + "; " +
+          sizes.paper,
+      {tokens, 1, 1});
   WriteLlama(net,
              {.layers = model.blocks,
               .hidden = model.features,
@@ -155,7 +158,7 @@ Workload Llama(const LanguageModel& model, const LlamaSizes& sizes, std::int64_t
               .key_value_heads = sizes.key_value_heads,
               .mlp = sizes.hidden,
               .vocabulary = sizes.vocabulary},
-             tokens);
+             tokens, sizes.tied);
   return net.Finish(Statistics::kNotInTotal);
 }
 
@@ -268,7 +271,7 @@ Workload LlamaOf(const std::string& name, const DecoderNumbers& numbers, std::in
       name, "LLaMA of " + NumbersText(numbers) + ", " + to_string(tokens) + " tokens",
       "numbers as told, form of Hugging Face LlamaForCausalLM; Touvron et al., arXiv 2302.13971",
       {tokens, 1, 1});
-  WriteLlama(net, numbers, tokens);
+  WriteLlama(net, numbers, tokens, /*tied=*/false);
   return net.Finish(Statistics::kNotInTotal);
 }
 
@@ -304,6 +307,19 @@ Workload Llama3With8B(std::int64_t tokens) {
 Workload Llama3With70B(std::int64_t tokens) {
   return Llama({"llama3_70b", "Llama 3 70B", "meta-llama/Meta-Llama-3-70B", 80, 8192, 64},
                {8, 28672, 128256, "Grattafiori et al., arXiv 2407.21783"}, tokens);
+}
+// Llama 3.1 of 8 B and 70 B has the layers of Llama 3.
+Workload Llama31With405B(std::int64_t tokens) {
+  return Llama({"llama3.1_405b", "Llama 3.1 405B", "meta-llama/Llama-3.1-405B", 126, 16384, 128},
+               {8, 53248, 128256, "Grattafiori et al., arXiv 2407.21783"}, tokens);
+}
+Workload Llama32With1B(std::int64_t tokens) {
+  return Llama({"llama3.2_1b", "Llama 3.2 1B", "meta-llama/Llama-3.2-1B", 16, 2048, 32},
+               {8, 8192, 128256, "Meta's model card, 2024", "LlamaForCausalLM", true}, tokens);
+}
+Workload Llama32With3B(std::int64_t tokens) {
+  return Llama({"llama3.2_3b", "Llama 3.2 3B", "meta-llama/Llama-3.2-3B", 28, 3072, 24},
+               {8, 8192, 128256, "Meta's model card, 2024", "LlamaForCausalLM", true}, tokens);
 }
 // Each position sees the 4096 before it: all of them in sequences that are no longer.
 Workload Mistral7B(std::int64_t tokens) {

@@ -3,11 +3,14 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
 #include "data/plan/bucket_words.h"
@@ -74,6 +77,15 @@ Arguments::Arguments(const std::string& command, const po::options_description& 
     po::store(parsed, values_);
     po::notify(values_);
   } catch (const po::unknown_option& e) {
+    // As Megatron and others have it.
+    constexpr std::string_view kLengths[] = {"--seq-len",     "--seq-length",
+                                             "--seq_len",     "--sequence-length",
+                                             "--max-seq-len", "--max-seq-length"};
+    if (std::find(std::begin(kLengths), std::end(kLengths), e.get_option_name()) !=
+        std::end(kLengths)) {
+      throw InputError({"", 0, ""}, e.get_option_name(), "is not an option of stepcast " + command,
+                       "--workload NAME@TOKENS, like llama3_8b@4096");
+    }
     std::vector<std::string> known;
     for (const auto& option : options.options()) known.push_back("--" + option->long_name());
     throw InputError(

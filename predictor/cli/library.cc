@@ -10,6 +10,7 @@
 #include "data/io/workload_file.h"
 #include "data/record/input_error.h"
 #include "data/values/suggest.h"
+#include "data/workloads/by_numbers.h"
 #include "data/workloads/catalog.h"
 #include "model/step/belief.h"
 
@@ -92,10 +93,10 @@ Workload Library::LoadWorkload(const std::string& name) const {
   if (std::optional<Workload> found = FindWorkload(name)) return *found;
   throw InputError({"", 0, "--workload"}, name,
                    "is not a known workload" + DidYouMean(name, AllWorkloadNames()),
-                   fmt::format("a file given with --workload-file, or one of {}; with another size "
-                               "of input like resnet50@160 or bert_base@128; a decoder by its "
-                               "numbers like gpt:layers=24:hidden=2048:heads=16@2048",
-                               fmt::join(AllWorkloadNames(), ", ")));
+                   fmt::format("a file given with --workload-file; a decoder by its numbers like "
+                               "{}; or one of {}, with another size of input like resnet50@160 or "
+                               "bert_base@128",
+                               kDecoderByNumbers, fmt::join(AllWorkloadNames(), ", ")));
 }
 
 std::string Library::CanonicalWorkload(const std::string& name) const {

@@ -243,6 +243,9 @@ TargetParts Snapshot::PartsOf(const TargetName& name) const {
       throw InputError({"", 0, "parameters"}, std::to_string(*parameters), "is out of range",
                        fmt::format("1 to {}", kMostParameters));
     }
+    // A catalogue's name in another spelling may be the name of somebody's own.
+    const bool of_catalogue = workload && workload->name == name.workload;
+    if (workload && !of_catalogue && workload->parameters != *parameters) workload.reset();
     if (workload && workload->parameters != *parameters) {
       throw InputError({"", 0, "parameters"}, std::to_string(*parameters),
                        fmt::format("is not the size of {}, which is known", workload->name),

@@ -794,6 +794,7 @@ TEST(Predict, ComputesAsTheWorkloadIsTrained) {
   const Words trained = {"--precision", "fp16", "--optimizer", "adam"};
   const Json single = JsonOf(v100);
   const Json mixed = JsonOf(v100 + trained);
+  EXPECT_EQ(JsonOf(v100 + Words{"--precision", "fp16", "--optimizer", "adamw"}), mixed);
   EXPECT_LT(mixed.at("step_time_s"), 0.6 * single.at("step_time_s").get<double>());
   const auto bytes = [](const Json& of, const char* part) {
     return of.at("memory").at(part).get<double>();

@@ -52,6 +52,9 @@ TEST(RefusalTexts, AreWholeSentences) {
       {{"predict", "--worker", "3"},
        "'--worker' is not an option of stepcast predict (did you mean --workers?); allowed: see "
        "stepcast predict --help\n"},
+      {{"predict", "--seq-len", "4096"},
+       "'--seq-len' is not an option of stepcast predict; allowed: --workload NAME@TOKENS, like "
+       "llama3_8b@4096\n"},
       {{"predict", "x"}, "'x' belongs to no option; allowed: see stepcast predict --help\n"},
       {{"predict", "--cluster", "--workload", "x"},
        "--cluster: '--workload' is the next option, where the value of this one was to stand; "
@@ -123,7 +126,7 @@ TEST(RefusalTexts, AreWholeSentences) {
        "whose file states them (stepcast import onnx writes such)\n"},
       {{"explain", "--cluster", "gce-t4", "--workload", "resnet50"},
        "--local-batch: is required; allowed: samples of one micro-step on one device, like 32\n"},
-      {{"workloads", "nobody"}, "NAME: 'nobody' is not a known workload; allowed: "},
+      {{"workloads", "nobody"}, "NAME: 'nobody' is not a known workload; allowed: a file "},
       {{"machines", "nobody"}, "CLUSTER: 'nobody' is not a shipped cluster" + clusters},
       {{"machines", runs}, runs + ":"},
       {{"calibrate", "--cluster", "gce-t4", "--runs", runs, "--fix", "resnet50/update_time=5 ms",

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
 #include <string>
@@ -99,51 +100,55 @@ constexpr PublishedCount kPublishedCounts[] = {
     {"llama2_13b", 13'015'864'320, 13'015'864'320},     // Hugging Face LlamaForCausalLM
     {"llama2_70b", 68'976'648'192, 68'976'648'192},     // Hugging Face LlamaForCausalLM
     {"llama2_7b", 6'738'415'616, 6'738'415'616},        // Hugging Face LlamaForCausalLM
-    {"llama3_70b", 70'553'706'496, 70'553'706'496},     // Hugging Face LlamaForCausalLM
-    {"llama3_8b", 8'030'261'248, 8'030'261'248},        // Hugging Face LlamaForCausalLM
-    {"llama_13b", 13'015'864'320, 13'015'864'320},      // Hugging Face LlamaForCausalLM
-    {"llama_7b", 6'738'415'616, 6'738'415'616},         // Hugging Face LlamaForCausalLM
-    {"mistral_7b", 7'241'732'096, 7'241'732'096},       // Hugging Face MistralForCausalLM
-    {"mlp_imagenet", 77'846'504, 77'846'504},           // ours: derived
-    {"mlp_mnist", 669'706, 669'706},                    // Keras examples, mnist_mlp.py
-    {"mobilenet", 4'253'864, 4'231'976},                // Keras
-    {"mobilenet_v2", 3'538'984, 3'504'872},             // Keras
-    {"ncf", 1'602'657, 1'602'657},                      // derived
-    {"opt_1.3b", 1'315'758'080, 1'315'758'080},         // Hugging Face OPTForCausalLM
-    {"opt_125m", 125'239'296, 125'239'296},             // Hugging Face OPTForCausalLM
-    {"opt_13b", 12'853'473'280, 12'853'473'280},        // Hugging Face OPTForCausalLM
-    {"opt_2.7b", 2'651'596'800, 2'651'596'800},         // Hugging Face OPTForCausalLM
-    {"opt_6.7b", 6'658'473'984, 6'658'473'984},         // Hugging Face OPTForCausalLM
-    {"resnet101", 44'707'176, 44'601'832},              // Keras
-    {"resnet152", 60'419'944, 60'268'520},              // Keras
-    {"resnet18", 11'689'512, 11'689'512},               // torchvision, meta num_params
-    {"resnet18_cifar10", 11'173'962, 11'173'962},       // kuangliu/pytorch-cifar
-    {"resnet200", 64'666'280, 64'666'280},              // osmr/imgclsmob, PreResNet-200b
-    {"resnet32", 464'154, 464'154},                     // reimplementations; 0.46 M in He et al.
-    {"resnet50", 25'636'712, 25'583'592},               // Keras
-    {"resnet50_v1_5", 25'557'032, 25'557'032},          // torchvision, meta num_params
-    {"resnext101_32x8d", 88'791'336, 88'791'336},       // torchvision, meta num_params
-    {"resnext50_32x4d", 25'028'904, 25'028'904},        // torchvision, meta num_params
-    {"roberta_base", 124'645'632, 124'645'632},         // Hugging Face RobertaModel
-    {"roberta_large", 355'359'744, 355'359'744},        // Hugging Face RobertaModel
-    {"switch_base_8", 619'339'008, 619'339'008},        // Hugging Face SwitchTransformers
-    {"t5_base", 222'903'552, 222'903'552},              // Hugging Face T5ForConditionalGeneration
-    {"t5_large", 737'668'096, 737'668'096},             // Hugging Face T5ForConditionalGeneration
-    {"t5_small", 60'506'624, 60'506'624},               // Hugging Face T5ForConditionalGeneration
-    {"t5_v1_1_base", 247'577'856, 247'577'856},         // Hugging Face T5ForConditionalGeneration
-    {"t5_v1_1_large", 783'150'080, 783'150'080},        // Hugging Face T5ForConditionalGeneration
-    {"t5_v1_1_xl", 2'849'757'184, 2'849'757'184},       // Hugging Face T5ForConditionalGeneration
-    {"unet", 31'037'698, 31'037'698},                   // milesial/Pytorch-UNet
-    {"vgg16", 138'357'544, 138'357'544},                // Keras
-    {"vgg19", 143'667'240, 143'667'240},                // Keras
-    {"vit_b_16", 86'567'656, 86'567'656},               // torchvision, meta num_params
-    {"vit_b_32", 88'224'232, 88'224'232},               // torchvision, meta num_params
-    {"vit_h_14", 632'045'800, 632'045'800},             // torchvision, meta num_params
-    {"vit_l_16", 304'326'632, 304'326'632},             // torchvision, meta num_params
-    {"whisper_small", 241'734'912, 240'582'912},        // Hugging Face, all and requires_grad
-    {"wide_resnet101_2", 126'886'696, 126'886'696},     // torchvision, meta num_params
-    {"wide_resnet50_2", 68'883'240, 68'883'240},        // torchvision, meta num_params
-    {"yolov3", 61'949'149, 61'949'149},                 // ultralytics/yolov3
+    // Hugging Face LlamaForCausalLM
+    {"llama3.1_405b", 405'853'388'800, 405'853'388'800},
+    {"llama3.2_1b", 1'235'814'400, 1'235'814'400},   // Hugging Face LlamaForCausalLM
+    {"llama3.2_3b", 3'212'749'824, 3'212'749'824},   // Hugging Face LlamaForCausalLM
+    {"llama3_70b", 70'553'706'496, 70'553'706'496},  // Hugging Face LlamaForCausalLM
+    {"llama3_8b", 8'030'261'248, 8'030'261'248},     // Hugging Face LlamaForCausalLM
+    {"llama_13b", 13'015'864'320, 13'015'864'320},   // Hugging Face LlamaForCausalLM
+    {"llama_7b", 6'738'415'616, 6'738'415'616},      // Hugging Face LlamaForCausalLM
+    {"mistral_7b", 7'241'732'096, 7'241'732'096},    // Hugging Face MistralForCausalLM
+    {"mlp_imagenet", 77'846'504, 77'846'504},        // ours: derived
+    {"mlp_mnist", 669'706, 669'706},                 // Keras examples, mnist_mlp.py
+    {"mobilenet", 4'253'864, 4'231'976},             // Keras
+    {"mobilenet_v2", 3'538'984, 3'504'872},          // Keras
+    {"ncf", 1'602'657, 1'602'657},                   // derived
+    {"opt_1.3b", 1'315'758'080, 1'315'758'080},      // Hugging Face OPTForCausalLM
+    {"opt_125m", 125'239'296, 125'239'296},          // Hugging Face OPTForCausalLM
+    {"opt_13b", 12'853'473'280, 12'853'473'280},     // Hugging Face OPTForCausalLM
+    {"opt_2.7b", 2'651'596'800, 2'651'596'800},      // Hugging Face OPTForCausalLM
+    {"opt_6.7b", 6'658'473'984, 6'658'473'984},      // Hugging Face OPTForCausalLM
+    {"resnet101", 44'707'176, 44'601'832},           // Keras
+    {"resnet152", 60'419'944, 60'268'520},           // Keras
+    {"resnet18", 11'689'512, 11'689'512},            // torchvision, meta num_params
+    {"resnet18_cifar10", 11'173'962, 11'173'962},    // kuangliu/pytorch-cifar
+    {"resnet200", 64'666'280, 64'666'280},           // osmr/imgclsmob, PreResNet-200b
+    {"resnet32", 464'154, 464'154},                  // reimplementations; 0.46 M in He et al.
+    {"resnet50", 25'636'712, 25'583'592},            // Keras
+    {"resnet50_v1_5", 25'557'032, 25'557'032},       // torchvision, meta num_params
+    {"resnext101_32x8d", 88'791'336, 88'791'336},    // torchvision, meta num_params
+    {"resnext50_32x4d", 25'028'904, 25'028'904},     // torchvision, meta num_params
+    {"roberta_base", 124'645'632, 124'645'632},      // Hugging Face RobertaModel
+    {"roberta_large", 355'359'744, 355'359'744},     // Hugging Face RobertaModel
+    {"switch_base_8", 619'339'008, 619'339'008},     // Hugging Face SwitchTransformers
+    {"t5_base", 222'903'552, 222'903'552},           // Hugging Face T5ForConditionalGeneration
+    {"t5_large", 737'668'096, 737'668'096},          // Hugging Face T5ForConditionalGeneration
+    {"t5_small", 60'506'624, 60'506'624},            // Hugging Face T5ForConditionalGeneration
+    {"t5_v1_1_base", 247'577'856, 247'577'856},      // Hugging Face T5ForConditionalGeneration
+    {"t5_v1_1_large", 783'150'080, 783'150'080},     // Hugging Face T5ForConditionalGeneration
+    {"t5_v1_1_xl", 2'849'757'184, 2'849'757'184},    // Hugging Face T5ForConditionalGeneration
+    {"unet", 31'037'698, 31'037'698},                // milesial/Pytorch-UNet
+    {"vgg16", 138'357'544, 138'357'544},             // Keras
+    {"vgg19", 143'667'240, 143'667'240},             // Keras
+    {"vit_b_16", 86'567'656, 86'567'656},            // torchvision, meta num_params
+    {"vit_b_32", 88'224'232, 88'224'232},            // torchvision, meta num_params
+    {"vit_h_14", 632'045'800, 632'045'800},          // torchvision, meta num_params
+    {"vit_l_16", 304'326'632, 304'326'632},          // torchvision, meta num_params
+    {"whisper_small", 241'734'912, 240'582'912},     // Hugging Face, all and requires_grad
+    {"wide_resnet101_2", 126'886'696, 126'886'696},  // torchvision, meta num_params
+    {"wide_resnet50_2", 68'883'240, 68'883'240},     // torchvision, meta num_params
+    {"yolov3", 61'949'149, 61'949'149},              // ultralytics/yolov3
 };
 
 TEST(WorkloadCatalog, TotalsAreThePublishedOnes) {
@@ -351,7 +356,7 @@ TEST(WorkloadCatalog, SizesOfInputChangeWorkAndNoTensor) {
       EXPECT_TRUE(Says(ErrorOf([&] { FindWorkload(name + "@" + wrong); }), name + "@" + wrong));
     }
   }
-  EXPECT_EQ(sized, 58);
+  EXPECT_EQ(sized, 61);
   EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("yolov3@400"); }), "a multiple of 32"));
   EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("vit_b_16@100"); }), "a multiple of 16"));
   EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("vit_b_32@240"); }), "a multiple of 32"));
@@ -442,6 +447,7 @@ TEST(WorkloadCatalog, LlamaWorkIsTheClosedForm) {
                                         {"codellama_34b@16384", 16384, 48, 8192, 32000},
                                         {"llama3_8b", 8192, 32, 4096, 128256},
                                         {"llama3_70b", 8192, 80, 8192, 128256},
+                                        {"llama3.1_405b", 8192, 126, 16384, 128256},
                                         {"mistral_7b", 4096, 32, 4096, 32000}};
   for (const DecoderSizes& d : kDecoders) {
     const Workload llama = Find(d.name);
@@ -713,7 +719,7 @@ TEST(WorkloadCatalog, NamesAreSortedUniqueAndFound) {
 }
 
 TEST(WorkloadCatalog, UnknownNamesAreNothing) {
-  for (const char* name : {"", "resnet", "ResNet50", "resnet50 ", "unknown"}) {
+  for (const char* name : {"", "resnet", "resnet5", "-", "unknown"}) {
     EXPECT_FALSE(FindWorkload(name).has_value()) << name;
   }
 }
@@ -734,6 +740,8 @@ TEST(WorkloadCatalog, AliasesLeadToTheCatalogueName) {
   EXPECT_EQ(Find("t5@100").name, "t5_base@100");
   EXPECT_EQ(Find("vit").name, "vit_b_16");
   EXPECT_EQ(Find("whisper").name, "whisper_small");
+  EXPECT_EQ(Find("llama3.1_8b").name, "llama3_8b");
+  EXPECT_EQ(Find("bert-large-uncased@512").name, "bert_large@512");
 }
 
 TEST(WorkloadCatalog, EveryLayerIsFiniteAndNamedOnce) {
@@ -768,8 +776,28 @@ TEST(WorkloadCatalog, LayersAreInForwardOrder) {
   EXPECT_EQ(Find("bert_base").layers.front().name, "embeddings.word");
   EXPECT_EQ(Find("gpt2").layers.back().name, "lm_head");
   EXPECT_TRUE(Find("gpt2").layers.back().tensors.empty());
+  EXPECT_TRUE(Find("llama3.2_1b").layers.back().tensors.empty());
   EXPECT_EQ(Find("llama_7b").layers.back().tensors, std::vector<std::int64_t>{4096 * 32000});
   EXPECT_EQ(Find("t5_base").layers.front().name, "encoder.embed_tokens");
+}
+
+// Points count: opt_1.3b is none of 13 billion.
+TEST(WorkloadCatalog, CaseAndSignsOfANameDoNotCount) {
+  EXPECT_EQ(Find("ResNet50").name, "resnet50");
+  EXPECT_EQ(Find("resnet-50@160").name, "resnet50@160");
+  EXPECT_EQ(Find("ViT-B/16").name, "vit_b_16");
+  EXPECT_EQ(Find("OPT-1.3B").name, "opt_1.3b");
+  EXPECT_EQ(Find("OPT-13B").name, "opt_13b");
+  EXPECT_EQ(Find("Llama3.1-8B@4096").name, "llama3_8b@4096");
+  EXPECT_EQ(Find("ResNet-50 v1.5").name, "resnet50_v1_5");
+  for (const std::string& name : WorkloadNames()) {
+    std::string shouted;
+    for (const char c : name) {
+      shouted += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+      if (c != '.') shouted += '-';
+    }
+    EXPECT_EQ(Find(shouted).name, name);
+  }
 }
 
 TEST(WorkloadCatalog, DeeperIsMore) {
@@ -781,7 +809,7 @@ TEST(WorkloadCatalog, DeeperIsMore) {
       {"opt_125m", "opt_1.3b", "opt_2.7b", "opt_6.7b", "opt_13b"},
       {"llama_7b", "llama_13b", "llama2_70b"},
       {"llama2_7b", "llama2_13b", "codellama_34b", "llama2_70b"},
-      {"llama3_8b", "llama3_70b"},
+      {"llama3.2_1b", "llama3.2_3b", "llama3_8b", "llama3_70b", "llama3.1_405b"},
       {"roberta_base", "roberta_large"},
       {"vit_b_16", "vit_l_16", "vit_h_14"},
       {"t5_small", "t5_base", "t5_large"},

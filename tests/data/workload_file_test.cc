@@ -93,6 +93,10 @@ TEST(WorkloadFile, SaysHowItIsTrained) {
                    "net.yaml:3: precision: 'fp64' is not a precision"));
   EXPECT_TRUE(Says(ErrorOf([&] { Parse(mine + "precision: fp64\n"); }),
                    "allowed: fp32, tf32, fp16, bf16, fp8"));
+  // AdamW keeps what Adam keeps; it is read, and written as that.
+  const Workload decayed = Parse(mine + "optimizer: adamw\n");
+  EXPECT_EQ(decayed.optimizer, Optimizer::kAdam);
+  EXPECT_NE(FormatWorkload(decayed).find("optimizer: adam\n"), std::string::npos);
   EXPECT_TRUE(Says(ErrorOf([&] { Parse(mine + "optimizer: lion\n"); }),
                    "net.yaml:3: optimizer: 'lion' is not an optimizer"));
   EXPECT_TRUE(

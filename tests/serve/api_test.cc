@@ -466,6 +466,11 @@ TEST(Targets, MayBeKnownByTheirSize) {
   };
   refused(R"("cluster":"gce-t4","workload":"resnet50","parameters":1000)",
           "parameters: '1000' is not the size of resnet50, which is known");
+  // In another spelling it may be somebody's own.
+  const Reply own = test.Post(
+      "/v1/predict",
+      R"({"workers":8,"local_batch":32,"cluster":"gce-t4","workload":"ResNet-50","parameters":1000})");
+  EXPECT_EQ(own.status, 200) << own.body;
   refused(R"("cluster":"gce-t4","workload":"ours","parameters":0)", "parameters: '0' is out of");
   refused(R"("cluster":"gce-t4","workload":"ours")", "or a name of its own, with its parameters");
   refused(R"("job":"a","parameters":1000)", "parameters: '1000' is what the job says");
