@@ -570,26 +570,37 @@ TEST(ShippedMachines, TheDriversNameLeadsToItsBoard) {
     double fp16_teraflop;
     double link;  // GB/s each way; 0: none
   };
-  constexpr Board kBoards[] = {{"Tesla V100-SXM2-16GB", "v100", 16, 125, 150},
-                               {"Tesla V100-SXM2-32GB", "v100_32gb", 32, 125, 150},
-                               {"Tesla V100-PCIE-32GB", "v100_32gb_pcie", 32, 112, 0},
-                               {"Tesla V100S-PCIE-32GB", "v100s_pcie", 32, 130, 0},
-                               {"NVIDIA A100-SXM4-80GB", "a100_80gb", 80, 312, 300},
-                               {"NVIDIA A800-SXM4-80GB", "a800", 80, 312, 200},
-                               {"NVIDIA H100 80GB HBM3", "h100", 80, 989.4, 450},
-                               {"NVIDIA H800", "h800", 80, 989.4, 200},
-                               {"NVIDIA H800 PCIe", "h800_pcie", 80, 756, 0},
-                               {"NVIDIA H100 NVL", "h100_nvl", 94, 835.5, 0},
-                               {"NVIDIA H20", "h20", 96, 148, 450},
-                               {"NVIDIA GH200 480GB", "gh200", 96, 990, 450},
-                               {"NVIDIA A10", "a10", 24, 125, 0},
-                               {"NVIDIA A10G", "a10g", 24, 70, 0},
-                               {"NVIDIA L20", "l20", 48, 119.5, 0},
-                               {"NVIDIA RTX A6000", "rtx_a6000", 48, 154.8, 0},
-                               {"NVIDIA RTX A5000", "rtx_a5000", 24, 111.1, 0},
-                               {"NVIDIA RTX 6000 Ada Generation", "rtx_6000_ada", 48, 364.2, 0},
-                               {"Quadro RTX 6000", "quadro_rtx_6000", 24, 130.5, 0},
-                               {"Quadro RTX 8000", "quadro_rtx_8000", 48, 130.5, 0}};
+  constexpr Board kBoards[] = {
+      {"Tesla V100-SXM2-16GB", "v100", 16, 125, 150},
+      {"Tesla V100-SXM2-32GB", "v100_32gb", 32, 125, 150},
+      {"Tesla V100-PCIE-32GB", "v100_32gb_pcie", 32, 112, 0},
+      {"Tesla V100S-PCIE-32GB", "v100s_pcie", 32, 130, 0},
+      {"NVIDIA A100-SXM4-80GB", "a100_80gb", 80, 312, 300},
+      {"NVIDIA A800-SXM4-80GB", "a800", 80, 312, 200},
+      {"NVIDIA H100 80GB HBM3", "h100", 80, 989.4, 450},
+      {"NVIDIA H800", "h800", 80, 989.4, 200},
+      {"NVIDIA H800 PCIe", "h800_pcie", 80, 756, 0},
+      {"NVIDIA H100 NVL", "h100_nvl", 94, 835.5, 0},
+      {"NVIDIA H20", "h20", 96, 148, 450},
+      {"NVIDIA GH200 480GB", "gh200", 96, 990, 450},
+      {"NVIDIA A10", "a10", 24, 125, 0},
+      {"NVIDIA A10G", "a10g", 24, 70, 0},
+      {"NVIDIA L20", "l20", 48, 119.5, 0},
+      {"NVIDIA RTX A6000", "rtx_a6000", 48, 154.8, 0},
+      {"NVIDIA RTX A5000", "rtx_a5000", 24, 111.1, 0},
+      {"NVIDIA RTX 6000 Ada Generation", "rtx_6000_ada", 48, 364.2, 0},
+      {"Quadro RTX 6000", "quadro_rtx_6000", 24, 130.5, 0},
+      {"Quadro RTX 8000", "quadro_rtx_8000", 48, 130.5, 0},
+      {"TITAN V", "titan_v", 12, 110, 0},
+      {"TITAN RTX", "titan_rtx", 24, 130.5, 0},
+      {"NVIDIA L40", "l40", 48, 181.05, 0},
+      {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx_pro_6000", 96, 503.8, 0},
+      {"NVIDIA GB200", "gb200", 186, 2500, 900},
+      {"NVIDIA B300 SXM6 AC", "b300", 270, 2250, 900},
+      {"NVIDIA GB300", "gb300", 279, 2500, 900},
+      {"AMD Instinct MI250", "mi250", 64, 181.05, 150},
+      {"AMD Instinct MI325X", "mi325x", 256, 1307.4, 448},
+      {"AMD Instinct MI355X", "mi355x", 288, 2516.6, 537.6}};
   for (const Board& board : kBoards) {
     const std::optional<Device> found = FindDevice(devices, board.printed);
     ASSERT_TRUE(found.has_value()) << board.printed;
@@ -628,6 +639,8 @@ TEST(ShippedMachines, FiguresStandAsInTheirSources) {
   EXPECT_EQ(rtx_4090.last_cache, Mebibytes(72.0));
   EXPECT_EQ(rtx_4090.process_nm, 5.0);
   // Kepler issues for 128 of the 192 cores of a multiprocessor: 13 of them at 875 MHz.
+  EXPECT_NEAR(FindDevice(devices, "Tesla K40m")->fp32->in(kTeraflopPerSecond),
+              15 * 128 * 2 * 0.875e-3, 0.005);
   EXPECT_NEAR(FindDevice(devices, "k80")->fp32->in(kTeraflopPerSecond), 13 * 128 * 2 * 0.875e-3,
               0.005);
   // Seven links of 64 GB/s each way to the others of its platform; three of 50 out of the module.
