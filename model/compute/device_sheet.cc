@@ -35,6 +35,7 @@ std::optional<DeviceSheet> SheetOf(const Device& device, Precision precision) {
   const std::optional<WorkRate<>> peak = PeakOf(device, is_narrow ? Precision::kBf16 : precision);
   sheet.flop_per_s = peak.value_or(*device.fp32).si();
   sheet.bytes_per_s = device.memory_bandwidth->si();
+  sheet.vector_flop_per_s = device.fp32->si();
   if (HasSixteenBits(precision)) sheet.element_bytes = 2;
   if (is_narrow && device.fp8) sheet.narrow_flop_per_s = device.fp8->si();
   sheet.matrix_units = precision != Precision::kFp32 && peak &&

@@ -11,10 +11,11 @@
 namespace stepcast {
 
 struct DeviceSheet {
-  double flop_per_s = 0;      // peak of the unit that does products at this precision
-  double bytes_per_s = 0;     // of the memory
-  double element_bytes = 4;   // of a stored number
-  bool matrix_units = false;  // products are done by units for matrices and not by ordinary ones
+  double flop_per_s = 0;         // peak of the unit that does products at this precision
+  double bytes_per_s = 0;        // of the memory
+  double element_bytes = 4;      // of a stored number
+  bool matrix_units = false;     // products are done by units for matrices and not by ordinary ones
+  double vector_flop_per_s = 0;  // peak of the ordinary units at 32 bits
   // Peak of products of 8 bits, where dense layers compute in them and all else in 16; else 0.
   double narrow_flop_per_s = 0;
   // Peak of the ordinary units, where they compute the same numbers as those for matrices; else 0.

@@ -8,13 +8,23 @@
 //   W            = ceil(count ceil(m/tm) ceil(n/tn) s / S) + h
 //   K            = k / s, rounded up to 8, at least 32
 //   M            = max(bytes - kappa L, bytes / 5)          what the memory sees of the operands
-//   P'           = min(P, watts / (eps q nm / 12))          the power limit holds the clock back
+//   P'           = P min(1, (watts / D)^(1/a))              the power limit holds the clock back
+//   D            = nm / 12 (eps q P + d V)                  what the board would draw at the peak
 //   t            = t_l + (mean over tiles of (least over s of t)^-c)^(-1/c)
 //
 //   P, B, L      peak [FLOP/s], memory bandwidth [B/s], last cache [B]
 //   S            multiprocessors; watts, nm: power limit [W], process of the chip [nm]
-//   q            1; on units for matrices w / 2: a number of 32 bits takes such a unit twice as
-//                long as one of 16, and that twice as long as one of 8, at the same power
+//   eps q        energy of an operation [J]. q is 1; on units for matrices w / 2: a number of 32
+//                bits takes such a unit twice as long as one of 16, and that twice as long as one
+//                of 8, at the same power
+//   d V          0 on ordinary units, which have it in eps; beside units for matrices what fetches
+//                instructions and operands, for each operation that ordinary units could do
+//                meanwhile: V is their peak at 32 bits. However wide the others are it is the same:
+//                those of a multiprocessor do 1024 operations of 16 bits a clock in V100 and L4,
+//                4096 in H100, 8192 in B200
+//   a            the law of the clock: a lower one needs less voltage too, so that power falls as
+//                f V^2, between f (the least voltage is reached) and f^3 (V in proportion to f). 1
+//                on ordinary units: in the tables T4's alone are held back, in proportion to watts
 //   w            bytes of a number; 4 of those that an update reads and writes, at every precision
 //   c            how well a library chooses: the tile that it takes is not always the best
 //   the rest     kCurveParameterSpecs: meaning, unit, range and source of each
@@ -23,7 +33,7 @@
 // their three products have P and w of 8 bits and results of 16, and what they multiply is cast
 // before: input and weights forward, the gradient of the output backward. A cast passes the memory,
 // and writes two layouts of 8 bits, because products need their operands along different lengths.
-// No table that the parameters were learnt from was in 8 bits.
+// Only the largest products of 8 bits are in the tables that the parameters were learnt from.
 //
 // A convolution is the product that it is lowered to, or Winograd's where ordinary units compute
 // and windows of 3 or 5 slide by one: 2 x 2 results from 16 products in one kernel, or (7 - r) x
@@ -47,15 +57,20 @@
 // one, that of its input; which there are is for the operation to say and not for its parameters.
 // The gradient of a bias is a pass over the gradient of the output: frameworks call it by itself.
 //
-// Holds for dense operations of 32 and 16 bits on GPUs of 2014 to 2020 and, by the same physics,
-// on their successors; a device without multiprocessors in its sheet has neither waves nor tiles
+// Holds for dense operations of 32 and 16 bits on GPUs of 2014 to 2020, for large products on
+// NVIDIA's of 2017 to 2025 and, by the same physics, on others. Energy in proportion to the name of
+// the process is what foundries promise at equal speed: TSMC 65 % less from 16FF+ to N7 and 30 %
+// less from N7 to N5. A device without multiprocessors in its sheet has neither waves nor tiles
 // that do not fill it. Depthwise convolutions, pooling and embeddings have no public table: they
 // are taken to be bound by memory. Note that times never fall with batch, lengths or bytes and
 // never rise with P or B, and that no product beats the peak.
 //
 // Sources: NVIDIA, Matrix Multiplication Background User's Guide (tiles and waves); Williams,
 // Waterman, Patterson, CACM 52 (2009); Lavin and Gray, CVPR 2016 (Winograd's convolutions);
-// Horowitz, ISSCC 2014 (energy of arithmetic).
+// Horowitz, ISSCC 2014 (energy of arithmetic); Dally, Turakhia, Han, CACM 63 (2020) (what feeds a
+// wide instruction costs once for all its operations); Mei, Wang, Chu, Digital Communications and
+// Networks 3 (2017) (clock, voltage and power of GPUs); TSMC, pages of its 7 nm and 5 nm
+// technology.
 #ifndef STEPCAST_MODEL_COMPUTE_OPERATION_CURVE_H_
 #define STEPCAST_MODEL_COMPUTE_OPERATION_CURVE_H_
 
@@ -77,6 +92,8 @@ namespace stepcast {
 enum CurveParameter {
   kVectorEnergy,
   kMatrixEnergy,
+  kFeedEnergy,
+  kClockPower,
   kTileEdge,
   kTileStart,
   kWaveTail,
@@ -110,13 +127,19 @@ struct CurveParameterSpec {
 };
 
 // Values are learnt by tools/learn_devices from operation times that others published: DeepBench's
-// (V100, P100, M40, GTX 1080 Ti, three Titans) and those of single PyTorch operators on P100, V100,
-// T4 and A100 (NeuSight, ASPLOS 2025).
+// (V100, P100, M40, GTX 1080 Ti, three Titans), those of single PyTorch operators on P100, V100, T4
+// and A100 (NeuSight, ASPLOS 2025), and the fastest large products of twenty boards of 2017 to 2025
+// (data/measurements/matrix-products.csv). From the last are the three of units for matrices; the
+// others are of the fit without them, and change little with them.
 inline constexpr std::array<CurveParameterSpec, kCurveParameterCount> kCurveParameterSpecs = {{
     {"vector_energy", "pJ", 1e-12, 18.2, 15, 0.15, 5, 40,
      "energy of an operation of the ordinary units at 12 nm, the whole board's"},
-    {"matrix_energy", "pJ", 1e-12, 2.4, 2.4, 0.2, 0.5, 10,
-     "energy of an operation of 16 bits of units for matrices at 12 nm, the whole board's"},
+    {"matrix_energy", "pJ", 1e-12, 1.3, 2, 0.5, 0.3, 10,
+     "energy of an operation of 16 bits of units for matrices at 12 nm, without what feeds them"},
+    {"feed_energy", "pJ", 1e-12, 12, 8, 0.7, 0.5, 50,
+     "energy at 12 nm to feed units for matrices, an operation that ordinary units could do"},
+    {"clock_power", "", 1, 2.33, 2.2, 0.25, 1, 3,
+     "exponent of the clock in the power: 1 at one voltage, 3 where that is in proportion to it"},
     {"tile_edge", "", 1, 6.5, 15, 1, 0.5, 100,
      "loads of a tile's operands, as so many multiply-adds for each row and column"},
     {"tile_start", "us", 1e-6, 0.37, 0.3, 1, 0.01, 5, "time to start and to end a tile"},
@@ -287,10 +310,18 @@ class OperationCurve {
   T Rate(double flop, const T& efficiency) const {
     const T peak = sheet_.flop_per_s * efficiency;
     if (sheet_.watts == 0 || sheet_.process_nm == 0 || flop == 0) return peak;
-    const T energy =
-        sheet_.matrix_units ? T(p_[kMatrixEnergy] * (sheet_.element_bytes / 2)) : p_[kVectorEnergy];
-    const T limited = flop * energy * (sheet_.process_nm / 12) / sheet_.watts - burst_;
+    T drawn =
+        sheet_.flop_per_s * (sheet_.matrix_units ? T(p_[kMatrixEnergy] * (sheet_.element_bytes / 2))
+                                                 : p_[kVectorEnergy]);
+    if (sheet_.matrix_units) drawn += sheet_.vector_flop_per_s * p_[kFeedEnergy];
+    drawn *= efficiency * (sheet_.process_nm / 12);
+    if (drawn <= sheet_.watts) return peak;
+    using std::exp;
+    using std::log;
+    T slower = drawn / sheet_.watts;
+    if (sheet_.matrix_units) slower = exp(log(slower) / p_[kClockPower]);
     const T unlimited = flop / peak;
+    const T limited = unlimited * slower - burst_;
     return limited > unlimited ? T(flop / limited) : peak;
   }
 

@@ -14,6 +14,7 @@
 #include "data/io/csv.h"
 #include "data/io/machines.h"
 #include "data/values/device_name.h"
+#include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/workloads/catalog.h"
 #include "model/compute/sheet_compute.h"
@@ -194,6 +195,51 @@ std::vector<Row> ReadPyTorch(const std::string& folder) {
   return rows;
 }
 
+// The largest products that boards were seen to reach; each is a family of its own chip.
+std::vector<Row> ReadProducts() {
+  const CsvTable table =
+      CsvTable::Read(std::string(STEPCAST_SOURCE_DIR) + "/data/measurements/matrix-products.csv");
+  constexpr Known kChips[] = {{"v100", "v100", "v100"},
+                              {"v100s_pcie", "v100s_pcie", "v100"},
+                              {"t4", "t4", "t4"},
+                              {"a100_80gb", "a100_80gb", "a100"},
+                              {"a100_pcie", "a100_pcie", "a100"},
+                              {"a40", "a40", "ga102"},
+                              {"rtx_a6000", "rtx_a6000", "ga102"},
+                              {"rtx_4090", "rtx_4090", "ad102"},
+                              {"l4", "l4", "ad104"},
+                              {"l40s", "l40s", "ad102"},
+                              {"l20", "l20", "ad102"},
+                              {"h20", "h20", "h100"},
+                              {"h100", "h100", "h100"},
+                              {"h100_pcie", "h100_pcie", "h100"},
+                              {"h800_pcie", "h800_pcie", "h100"},
+                              {"h200", "h200", "h100"},
+                              {"b200", "b200", "b200"},
+                              {"b300", "b300", "b200"},
+                              {"gb200", "gb200", "b200"},
+                              {"rtx_pro_6000", "rtx_pro_6000", "gb202"}};
+  std::vector<Row> rows;
+  for (const CsvRow& csv : table.rows()) {
+    const Fields fields(table, csv);
+    const Precision precision = ParseEnum<Precision>(fields.Text("precision"), {});
+    Row row = Begin(kChips, fields.Text("device"), precision);
+    if (precision == Precision::kFp8) {  // without the casts of a layer
+      row.sheet.flop_per_s = row.sheet.narrow_flop_per_s;
+      row.sheet.narrow_flop_per_s = 0;
+      row.sheet.element_bytes = 1;
+    }
+    const std::int64_t m = fields.Whole("m");
+    const std::int64_t n = fields.Whole("n");
+    const std::int64_t k = fields.Whole("k");
+    row.kind = "largest products";
+    row.operation = DenseOp{m, k, n};
+    row.seconds = 2.0 * m * n * k / (fields.Number("tflop_per_s") * 1e12);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 double Quantile(std::vector<double> values, double q) {
   std::sort(values.begin(), values.end());
   return values[std::min(values.size() - 1, static_cast<std::size_t>(q * values.size()))];
@@ -278,6 +324,8 @@ int Run(const std::string& folder, bool fit_only) {
   std::vector<Row> rows = ReadDeepBench(folder);
   const std::vector<Row> pytorch = ReadPyTorch(folder);
   rows.insert(rows.end(), pytorch.begin(), pytorch.end());
+  const std::vector<Row> products = ReadProducts();
+  rows.insert(rows.end(), products.begin(), products.end());
   const DeviceFit all = FitDevices(Only(rows, ""));
   fmt::print("Learnt from all {} rows{}:\n", rows.size(), all.converged ? "" : " (no end found)");
   Print(all);

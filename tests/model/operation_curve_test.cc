@@ -27,9 +27,10 @@ DeviceSheet Round() {
 CurveParameters<double> Ideal() {
   CurveParameters<double> p = LearntCurve();
   for (const CurveParameter i :
-       {kTileEdge, kTileStart, kWaveTail, kKeptCache, kKernelStart, kRecurrentStep}) {
+       {kFeedEnergy, kTileEdge, kTileStart, kWaveTail, kKeptCache, kKernelStart, kRecurrentStep}) {
     p.si[i] = 0;
   }
+  p.si[kClockPower] = 1;  // one voltage
   p.si[kTileChoice] = 1e4;
   for (const CurveParameter i : {kProductBandwidth, kElementBandwidth, kSoftmaxBandwidth,
                                  kNormBandwidth, kForwardGather, kDataGather, kWeightGather}) {
@@ -186,6 +187,89 @@ TEST(OperationCurve, TwiceTheBitsTakeTwiceTheEnergy) {
   EXPECT_NEAR(flop / At(sheet, p).Product(100, 1280, 1280, 4096) / 80e12, 1, 0.01);
 }
 
+// A board that would draw 400 W and has 100 runs at half of its clock where voltage follows that as
+// its root, and at a quarter where it does not, as ordinary units do.
+TEST(OperationCurve, ALowerClockNeedsLessVoltageToo) {
+  CurveParameters<double> p = Ideal();
+  p.si[kMatrixEnergy] = p.si[kVectorEnergy] = 40e-12;
+  DeviceSheet sheet = Round();
+  sheet.matrix_units = true;
+  sheet.element_bytes = 2;
+  const auto seconds = [&] { return At(sheet, p).Product(100, 1280, 1280, 4096); };
+  const double free = seconds();
+  sheet.watts = 100;
+  sheet.process_nm = 12;
+  EXPECT_NEAR(seconds() / free, 4, 0.01);
+  p.si[kClockPower] = 2;
+  EXPECT_NEAR(seconds() / free, 2, 0.01);
+  sheet.matrix_units = false;
+  EXPECT_NEAR(seconds() / free, 4, 0.01);
+  sheet.watts = 400;
+  EXPECT_NEAR(seconds() / free, 1, 1e-9);
+}
+
+// What feeds units for matrices costs the same whatever these compute: of 1 W of feeding and 1 W of
+// operations a board of 2 W has no more than that; twice as wide it would draw 3 W, not 4.
+TEST(OperationCurve, WideUnitsAreFedOnce) {
+  CurveParameters<double> p = Ideal();
+  DeviceSheet sheet = Round();
+  sheet.process_nm = 12;
+  sheet.matrix_units = true;
+  sheet.element_bytes = 2;
+  p.si[kMatrixEnergy] = 1 / sheet.flop_per_s;
+  sheet.vector_flop_per_s = 1e12;
+  p.si[kFeedEnergy] = 1 / sheet.vector_flop_per_s;
+  const auto seconds = [&] { return At(sheet, p).Product(100, 1280, 1280, 4096); };
+  const double narrow = seconds();
+  sheet.watts = 2;
+  EXPECT_NEAR(seconds() / narrow, 1, 1e-9);
+  sheet.flop_per_s *= 2;
+  EXPECT_NEAR(seconds() / narrow, 1.5 / 2, 1e-3);
+  // Ordinary units are fed within the energy of their operations.
+  sheet.matrix_units = false;
+  p.si[kVectorEnergy] = 1 / sheet.flop_per_s;
+  EXPECT_NEAR(seconds() / narrow, 1.0 / 2, 1e-3);
+}
+
+// Where products of B200, H100 and L4 were seen to end up (data/measurements/matrix-products.csv):
+// 1.70 PFLOP/s, 0.80 and, at half the power on PCIe, 0.49; 57 TFLOP/s of 121 on 72 W.
+TEST(OperationCurve, LargeProductsReachWhatBoardsReach) {
+  DeviceSheet b200;
+  b200.flop_per_s = 2250e12;
+  b200.vector_flop_per_s = 75e12;
+  b200.bytes_per_s = 7700e9;
+  b200.element_bytes = 2;
+  b200.matrix_units = true;
+  b200.multiprocessors = 148;
+  b200.cache_bytes = 126.5 * 1024 * 1024;
+  b200.watts = 1000;
+  b200.process_nm = 5;
+  const auto reached = [](const DeviceSheet& sheet) {
+    return 2 * 8192.0 * 8192 * 8192 / At(sheet).Product(1, 8192, 8192, 8192);
+  };
+  EXPECT_NEAR(reached(b200) / 1.7e15, 1, 0.2);
+  DeviceSheet h100 = b200;
+  h100.flop_per_s = 989.4e12;
+  h100.vector_flop_per_s = 66.9e12;
+  h100.bytes_per_s = 3350e9;
+  h100.multiprocessors = 132;
+  h100.watts = 700;
+  EXPECT_NEAR(reached(h100) / 0.797e15, 1, 0.1);
+  DeviceSheet pcie = h100;
+  pcie.flop_per_s = 756e12;
+  pcie.vector_flop_per_s = 51.2e12;
+  pcie.multiprocessors = 114;
+  pcie.watts = 350;
+  EXPECT_NEAR(reached(pcie) / 0.493e15, 1, 0.1);
+  DeviceSheet l4 = pcie;
+  l4.flop_per_s = 121e12;
+  l4.vector_flop_per_s = 30.3e12;
+  l4.bytes_per_s = 300e9;
+  l4.multiprocessors = 58;
+  l4.watts = 72;
+  EXPECT_NEAR(reached(l4) / 57e12, 1, 0.2);
+}
+
 // A 3 x 3 window by Winograd is faster than the peak allows the plain product; one of 3 x 1 is not.
 TEST(OperationCurve, WindowsOfThreeAreWinograds) {
   ConvolutionOp op;
@@ -334,6 +418,8 @@ DeviceSheet RandomSheet() {
   sheet.cache_bytes = *LogUniform(1e5, 1e8);
   sheet.watts = *Whole(0, 1) == 0 ? 0 : *LogUniform(10, 1000);
   sheet.process_nm = *LogUniform(3, 30);
+  sheet.matrix_units = *Whole(0, 1) == 0;
+  sheet.vector_flop_per_s = *LogUniform(1e11, 1e14);
   return sheet;
 }
 

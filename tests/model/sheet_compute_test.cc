@@ -64,6 +64,7 @@ TEST(DeviceSheet, UnitsForMatricesAreKnownByTheirPeak) {
   const DeviceSheet half = SheetOf(device, Precision::kFp16).value();
   EXPECT_TRUE(half.matrix_units);
   EXPECT_EQ(half.flop_per_s, 80e12);
+  EXPECT_EQ(half.vector_flop_per_s, 10e12);
   EXPECT_EQ(half.element_bytes, 2);
   const DeviceSheet whole = SheetOf(device, Precision::kFp32).value();
   EXPECT_FALSE(whole.matrix_units);
