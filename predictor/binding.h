@@ -26,7 +26,7 @@ struct Binding {
 Binding FindBinding(const Prediction& prediction);
 
 // Whether bytes pass the hosts of a plan to reach the network alone: each node has one device, or
-// the exchange is with servers.
+// the exchange is with servers, which devices that add up beside them on a lone node do without.
 bool HostLeadsOut(const Plan& plan);
 
 }  // namespace stepcast

@@ -872,7 +872,8 @@ std::string Binding::Clause() const {
 }
 
 bool HostLeadsOut(const Plan& plan) {
-  return UsesServers(plan.strategy) || DevicesOnFullestNode(plan.placement) <= 1;
+  if (DevicesOnFullestNode(plan.placement) <= 1) return true;
+  return UsesServers(plan.strategy) && !plan.server.AddsUpAtHome(plan.nodes());
 }
 
 Binding FindBinding(const Prediction& prediction) {

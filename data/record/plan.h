@@ -138,9 +138,9 @@ struct ServerOptions {
   // synchronous parallel); without it nobody waits.
   std::optional<int> staleness_bound;
 
-  // Whether a node pushes once for all its devices. On a lone node there is nothing to save: what
-  // its devices add up and what its servers do is the same work.
-  bool ByNode(int nodes) const { return local_aggregation && nodes > 1; }
+  // Whether the devices of a lone node add up among themselves for the servers beside them, so that
+  // no byte leaves the node.
+  bool AddsUpAtHome(int nodes) const { return local_aggregation && colocated && nodes == 1; }
   // Whether so many servers, or helpers, have links of their own: nodes that no worker is on.
   bool HasOwnLink(int servers) const { return servers > 0 && !colocated; }
 };

@@ -20,12 +20,12 @@ class SyncTerms : public internal::ServerTerms {
 
   // One phase of a bucket: its two terms, whose symbols begin with `letter`.
   TermInputs Phase(const std::string& name, const std::string& letter, const SyncCost<double>& cost,
-                   bool network_helps, bool update) {
+                   bool merged, bool update) {
     const char* const id = Id();
     const ServerPaths<double>& paths = terms.servers;
-    const double remote = paths.remote_workers();
-    const double copies = network_helps ? std::min(1.0, remote) : remote;
-    const NamedValue handled = PlainValue("w_s", network_helps ? 1.0 : paths.workers,
+    const double copies = paths.copies(merged);
+    const bool network_helps = merged && copies > 0;
+    const NamedValue handled = PlainValue("w_s", paths.handled(merged),
                                           network_helps ? "transfers, network helps" : Clients());
     const std::string call_symbol = letter + "_call";
     const std::string byte_symbol = letter + "_byte";
@@ -82,7 +82,7 @@ class SyncTerms : public internal::ServerTerms {
 class SynchronousServerExchange final : public Exchange {
  public:
   Traffic CountTraffic(const Plan& plan, DataSize<> gradient, DataSize<> shard) const override {
-    const bool by_node = plan.server.ByNode(plan.nodes());
+    const bool by_node = plan.server.local_aggregation;
     const double w = by_node ? plan.nodes() : plan.workers();
     const double n = plan.servers;
     // Workers at hand of each server: of all together and of the one with fewest, which serves most
@@ -161,7 +161,7 @@ class SynchronousServerExchange final : public Exchange {
   static SyncGrowth<double> WithoutLatencies(const GrowthQuestion& q) {
     const ServerPaths<double> paths = WithoutLatency(PathsOfLaws(q.terms.servers));
     const auto of = [&](const CostGrowth<double>& growth) {
-      const bool by_node = q.plan.server.ByNode(q.plan.nodes());
+      const bool by_node = q.plan.server.local_aggregation;
       return (by_node ? OverNodes(growth, q.devices_per_node) : growth).Of(q.bytes, q.calls());
     };
     // Where more servers leave the fullest one as it is, they are as good as a fixed number.

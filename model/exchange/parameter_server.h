@@ -26,14 +26,16 @@
 // inwards, in the pull the other way round: apart they hide behind each other. When both phases run
 // at the same time each direction carries both sums, (g f + s v) m, and full duplex gains nothing.
 //
-// Local aggregation, on several nodes: the devices of a node add up their gradients before one push
-// and share one pull, as TensorFlow's replicas of one process and MXNet's devices do. The w are
-// then the nodes and g is 1. What the devices move among themselves passes the host's end of the
-// hop beside what leaves the node, where B counts it (model/network/hop.h).
+// Local aggregation: the devices of a node add up their gradients before one push and share one
+// pull, as TensorFlow's replicas of one process and MXNet's devices do. The w are then the nodes
+// and g is 1. What the devices move among themselves passes the host's end of the hop beside what
+// leaves the node, where B counts it (model/network/hop.h). Nothing leaves a lone node with its
+// servers on it, whose d devices add up, and share out, as in either half of a ring: f = (d-1)/d,
+// and B is the rate of a hop between two of them. Both halves go the same way around.
 //
 // Multicast distribution: the network copies what a server sends, so the pull has v = w = 1 at the
 // server. In-network aggregation: the network adds up what workers push, so the push has. Workers
-// send and receive as before.
+// send and receive as before. It helps nobody where nothing crosses it, v = 0.
 //
 // Buckets that leave one after another while the backward pass runs, push and pull in step, are a
 // flow shop of two machines:
@@ -48,7 +50,8 @@
 // Holds for messages of some kilobytes up and a switch that does not block; bytes are processed
 // while others arrive. Buckets on their way at once wait for alpha together, and not in each phase.
 //
-// Note that a lone worker beside its own server costs exactly nothing; that multicast, in-network
+// Note that a lone worker beside its own server costs exactly nothing; that devices which add up
+// first push once, so that the server's part is the same for any number of them; that multicast, in-network
 // aggregation, bandwidth and P never hurt; that more servers never slow a step while n <= w and
 // shares are even, but for the one initiation more that a worker makes; and that serial phases are
 // never faster than pipelined ones.
@@ -83,6 +86,8 @@ struct ServerPaths {
   bool colocated = false;
   bool multicast = false;
   bool in_network_aggregation = false;
+  // d: devices of a lone node that add up first; `worker` is then a hop between two of them.
+  int added_up = 1;
   double largest_share = 0;  // s; below 1/n it is 1/n
   double tensors = 0;        // k, that a phase waits for
   T rpc_rounds = T(0.0);
@@ -94,9 +99,10 @@ struct ServerPaths {
 
   double share() const { return std::max(largest_share, 1.0 / servers); }
   // A worker and its own server in one place.
-  bool alone() const { return workers == 1 && colocated; }
-  // g f: passes of the message over the link of the fullest node.
+  bool alone() const { return workers == 1 && colocated && added_up == 1; }
+  // g f: passes of the message over the link of the fullest node, or between its devices.
   double worker_passes() const {
+    if (added_up > 1) return 1.0 - 1.0 / added_up;
     const bool server_everywhere = servers >= nodes;
     const double leaves = colocated && server_everywhere ? 1.0 - 1.0 / nodes : 1.0;
     return workers_per_node * leaves;
@@ -105,6 +111,12 @@ struct ServerPaths {
   double remote_workers() const {
     return std::max(0.0, static_cast<double>(colocated ? workers - workers_per_node : workers));
   }
+  // The same in one phase, and w there: what the server's processor handles. `merged`: the network
+  // adds up, or copies, what crosses it.
+  double copies(bool merged) const {
+    return merged ? std::min(1.0, remote_workers()) : remote_workers();
+  }
+  double handled(bool merged) const { return merged && remote_workers() > 0 ? 1.0 : workers; }
   // s at a node's link, which several colocated servers may share.
   double link_share() const {
     return colocated ? std::max(share(), 1.0 / std::min(servers, nodes)) : share();
@@ -200,22 +212,20 @@ ServerPhases<T> SynchronousServers(const ServerPaths<T>& p, const Duration<T>& l
   ServerPhases<T> phases;
   phases.share = p.share();
   if (p.alone()) return phases;
-  const double w = p.workers;
-  const double remote = p.remote_workers();
-  const double one = std::min(1.0, remote);
-  const double in = p.in_network_aggregation ? one : remote;
-  const double out = p.multicast ? one : remote;
+  const double in = p.copies(p.in_network_aggregation);
+  const double out = p.copies(p.multicast);
   const internal::ServerPaces<T> pace{p.worker_passes() / p.worker.bandwidth,
                                       p.link_share() / p.server_link(),
                                       phases.share / p.server_rate};
-  internal::SetPhase(p, pace, latency, in, p.in_network_aggregation ? 1.0 : w, true, &phases.push,
+  internal::SetPhase(p, pace, latency, in, p.handled(p.in_network_aggregation), true, &phases.push,
                      &phases.worker_push, &phases.server_push, &phases.push_limiter);
-  internal::SetPhase(p, pace, latency, out, p.multicast ? 1.0 : w, false, &phases.pull,
+  internal::SetPhase(p, pace, latency, out, p.handled(p.multicast), false, &phases.pull,
                      &phases.worker_pull, &phases.server_pull, &phases.pull_limiter);
   if (p.colocated) {
-    // Inwards: what its server receives and what its workers pull; outwards likewise.
-    phases.shared_link =
-        (p.worker_passes() + p.link_share() * std::max(in, out)) / p.worker.bandwidth;
+    // Inwards: what its server receives and what its workers pull; outwards likewise. Devices add
+    // up and share out over the same hops.
+    const double beside = p.added_up > 1 ? p.worker_passes() : p.link_share() * std::max(in, out);
+    phases.shared_link = (p.worker_passes() + beside) / p.worker.bandwidth;
   }
   return phases;
 }

@@ -87,6 +87,7 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
   paths.colocated = facts.server.colocated;
   paths.multicast = facts.server.multicast;
   paths.in_network_aggregation = facts.server.in_network_aggregation;
+  paths.added_up = AddedUpAtHome(facts);
   paths.largest_share = facts.server_share;
   paths.tensors = facts.tensors;
   paths.rpc_rounds = cluster.rpc_rounds();
@@ -109,6 +110,10 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
   const NodeHop<T> node = MakeNodeHop(facts, node_link, cluster, at_node);
   paths.worker = node.hop;
   routes.node_link = node.path_share < 0.5 ? Limiter::kHost : at_node.limiter;
+  if (paths.added_up > 1) {
+    paths.worker.bandwidth = DeviceHop(facts, cluster).bandwidth;
+    routes.node_link = Limiter::kHost;
+  }
   const FlowShape at_fullest{.peers = workers, .connections = 0, .core = core.at_servers};
   const PathRate<T> rate = parts.ServerRate(path, cluster, at_fullest, Barrier<T>(),
                                             terms != nullptr ? &terms->server_path : nullptr);
@@ -167,7 +172,7 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const ServerRoutes<T>& ro
   Duration<T> push_start;
   Duration<T> pull_start;
   const Duration<T> trip = SlowStartTrip(*PathToServers(facts), paths.worker);
-  if (trip.si() > 0.0) {
+  if (trip.si() > 0.0 && paths.added_up == 1) {
     // Both directions of a link start slowly, a phase after the other.
     const double passes = paths.worker_passes();
     const Duration<T> idle = IdleTime(facts, micro, backward);

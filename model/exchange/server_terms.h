@@ -42,13 +42,14 @@ struct ServerTerms {
                      sharing > 1 ? "update_time, beside the workers of the node" : "update_time");
   }
   // Those who exchange with servers.
-  const char* Clients() const { return facts.server.ByNode(facts.nodes) ? "nodes" : "workers"; }
+  const char* Clients() const { return facts.server.local_aggregation ? "nodes" : "workers"; }
   NamedValue ClientsOfNode() const {
     return PlainValue("g", terms.servers.workers_per_node, "exchanges of the fullest node");
   }
   NamedValue LeavesNode() const {
     return PlainValue("f", terms.servers.worker_passes() / terms.servers.workers_per_node,
-                      "share of bytes that leave their node");
+                      terms.servers.added_up > 1 ? "share of bytes that leave their device"
+                                                 : "share of bytes that leave their node");
   }
   // The share of the model behind a server's link; colocated servers may share one.
   NamedValue LinkShare() const {

@@ -200,7 +200,13 @@ void Explainer::Compute() {
 }
 
 void Explainer::Hops(const Exchange& exchange) {
-  if (internal::LeavesNode(facts_)) {
+  const NamedValue bandwidth = RateValue("B_hop", terms_.node_hop.bandwidth);
+  const bool at_home = internal::AddedUpAtHome(facts_) > 1;
+  if (at_home) {
+    Add("rate of a hop within the node", "", 5,
+        {"B_host", {ByteRateValue("B_host", cluster_.host_bandwidth(), "host_bandwidth")}},
+        bandwidth);
+  } else if (internal::LeavesNode(facts_)) {
     const PathTerms<double>& terms = terms_.node_path;
     const NamedValue path = PerByteValue("P", 1.0 / terms.rate);
     const bool serves = TraitsOf(facts_.strategy).servers;
@@ -217,8 +223,9 @@ void Explainer::Hops(const Exchange& exchange) {
       hop.Add("", {PlainValue("d", cluster_.host_sharing(), "host_sharing"), DevicesOfNode()});
     }
     hop.formula += " ||_4";
-    Add("rate of a hop between nodes", "network/hop_rate", 3, std::move(hop),
-        RateValue("B_hop", terms_.node_hop.bandwidth));
+    Add("rate of a hop between nodes", "network/hop_rate", 3, std::move(hop), bandwidth);
+  }
+  if (internal::LeavesNode(facts_)) {
     FormulaText latency{"alpha_link", {LinkLatency()}};
     if (RoundTrip()) latency.Add(" + R/2", {TimeValue("R", *RoundTrip(), "round trip")});
     Add("latency of a hop between nodes", "network/hop_latency", 3, std::move(latency),

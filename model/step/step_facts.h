@@ -174,10 +174,14 @@ inline RingPieces PiecesOf(const StepFacts& facts) {
 
 // Who exchanges with parameter servers, in all and on the fullest node.
 inline int ServerClients(const StepFacts& facts) {
-  return facts.server.ByNode(facts.nodes) ? facts.nodes : facts.workers;
+  return facts.server.local_aggregation ? facts.nodes : facts.workers;
 }
 inline int ClientsPerNode(const StepFacts& facts) {
-  return facts.server.ByNode(facts.nodes) ? 1 : facts.devices_per_node;
+  return facts.server.local_aggregation ? 1 : facts.devices_per_node;
+}
+// Devices of a lone node that add up among themselves; 1 where there is no such node.
+inline int AddedUpAtHome(const StepFacts& facts) {
+  return facts.server.AddsUpAtHome(facts.nodes) ? facts.devices_per_node : 1;
 }
 
 // Processes of parameter servers on the fullest node, beside its workers: those share its

@@ -213,11 +213,14 @@ NamedLines StrategyLines(const Prediction& p, const Plan& plan, const Target& ta
                                                   helped ? "without the network's help " : "",
                                                   FormatDuration(phases.remaining_aggregation),
                                                   FormatDuration(phases.remaining_distribution)));
-    lines.emplace_back("network",
-                       fmt::format("multicast saves {}, in-network aggregation {}, both {}",
-                                   FormatDuration(phases.multicast_saves),
-                                   FormatDuration(phases.in_network_aggregation_saves),
-                                   FormatDuration(phases.both_save)));
+    const bool crossed = p.traffic.transfers > 0;
+    lines.emplace_back(
+        "network", !crossed
+                       ? "nothing crosses it: neither multicast nor in-network aggregation saves"
+                       : fmt::format("multicast saves {}, in-network aggregation {}, both {}",
+                                     FormatDuration(phases.multicast_saves),
+                                     FormatDuration(phases.in_network_aggregation_saves),
+                                     FormatDuration(phases.both_save)));
   }
   if (p.async_servers) {
     const AsyncServers<double>& a = *p.async_servers;

@@ -282,6 +282,7 @@ void SetCounts(const ServerPaths<HopDual>& from, ServerPaths<T>* paths) {
   paths->colocated = from.colocated;
   paths->multicast = from.multicast;
   paths->in_network_aggregation = from.in_network_aggregation;
+  paths->added_up = from.added_up;
   paths->largest_share = from.largest_share;
   paths->tensors = from.tensors;
 }

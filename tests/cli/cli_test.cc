@@ -691,6 +691,37 @@ TEST(Predict, TheTrafficSaysWhatItSums) {
   expect({"--strategy", "ps-async"}, "; in all 195 MiB in ");
 }
 
+// On a lone node nothing crosses the network, so that nothing in it helps; on two it does.
+TEST(Predict, ANetworkThatNothingCrossesSavesNothing) {
+  const auto network = [](const char* placement) {
+    const std::string text =
+        Unwrapped(Stepcast({"predict", "--device", "t4", "--workload", "resnet50", "--local-batch",
+                            "32", "--placement", placement, "--strategy", "ps-sync", "--servers",
+                            "1", "--colocated-servers", "--local-aggregation"})
+                      .out);
+    return text.find("nothing crosses it: neither multicast nor in-network aggregation saves") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(network("4"));
+  EXPECT_FALSE(network("4-4"));
+}
+
+// The kernels are the first of four variables of each layer, in turn on one of four servers.
+TEST(Predict, SaysWhereVariablesInTurnFillAServer) {
+  const auto text = [](const char* sharding) {
+    return Unwrapped(Stepcast(kPredict + Words{"--workers", "8", "--servers", "4", "--strategy",
+                                               "ps-sync", "--sharding", sharding})
+                         .out);
+  };
+  const std::string in_turn = text("round-robin");
+  EXPECT_NE(in_turn.find("of the model on one of 4 servers, where the largest first (--sharding "
+                         "tensor) leave 25"),
+            std::string::npos)
+      << in_turn;
+  EXPECT_EQ(text("tensor").find("on one of 4 servers"), std::string::npos);
+  EXPECT_EQ(text("even").find("on one of 4 servers"), std::string::npos);
+}
+
 TEST(Predict, WorkersAtTheirOwnPaceHideNothingThatIsKnown) {
   const Words servers = kPredict + Words{"--workers", "8", "--servers", "2", "--strategy"};
   const std::string sync = Stepcast(servers + Words{"ps-sync"}).out;

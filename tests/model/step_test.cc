@@ -268,7 +268,9 @@ struct ByHand {
     if (Between().rdma()) return Path(Between(), line, peers, 0, 4, 1, 0);
     return Norm(1 / line, 1 / (peers * c.si[kFlowBandwidth]), 4) / (1 - Between().loss.value_or(0));
   }
-  double WorkerHop() const { return Hop(Wires(NodeLine(), n())); }
+  double WorkerHop() const {
+    return AtHome() ? 1 / c.si[kHostBandwidth] : Hop(Wires(NodeLine(), n()));
+  }
   double ServerHop() const {
     return facts.server.colocated ? WorkerHop() : Wires(Line(ServerLink()), Clients());
   }
@@ -377,7 +379,7 @@ struct ByHand {
                            : facts.strategy == Strategy::kBytePs ? OfMachines()
                                                                  : facts.link;
     const FlowByHand flow = Flow(link);
-    if (!link.rtt || link.rdma()) return 0;
+    if (!link.rtt || link.rdma() || AtHome()) return 0;
     if (flow.rtt == 0) return 0;
     const double first = 14480;
     const double silence =
@@ -403,19 +405,24 @@ struct ByHand {
   // ---- Parameter servers.
 
   // Nodes whose devices add up first, or workers.
-  bool ByNode() const { return facts.server.local_aggregation && facts.nodes > 1; }
+  bool ByNode() const { return facts.server.local_aggregation; }
+  // A lone node's devices add up, and share out, as in half a ring around them.
+  bool AtHome() const { return ByNode() && Colocated() && nodes() == 1; }
   double Clients() const { return ByNode() ? nodes() : w(); }
   double ClientsOfNode() const { return ByNode() ? 1 : g(); }
 
   double Share() const { return std::max(facts.server_share, 1 / n()); }
   bool Colocated() const { return facts.server.colocated; }
   double Passes() const {
+    if (AtHome()) return (g() - 1) / g();
     return ClientsOfNode() * (Colocated() && n() >= nodes() ? (nodes() - 1) / nodes() : 1.0);
   }
   double Copies(bool one) const {
     const double remote = Colocated() ? Clients() - ClientsOfNode() : Clients();
     return one ? std::min(1.0, remote) : remote;
   }
+  // A network that nothing crosses helps nobody.
+  double Handled(bool one) const { return one && Copies(one) > 0 ? 1 : Clients(); }
   // The share of the model behind one link.
   double LinkShare() const {
     return Colocated() ? std::max(Share(), 1 / std::min(n(), nodes())) : Share();
@@ -440,7 +447,7 @@ struct ByHand {
   }
   // The cost of a byte on the fullest server; `one`: the network adds up, or copies.
   Cost AtServer(bool one, bool push) const {
-    const double handled = one ? 1 : Clients();
+    const double handled = Handled(one);
     return {handled * c.si[kTransferInitiation],
             Norm(std::max(LinkShare() / Share() * Copies(one) * ServerHop(),
                           handled / c.si[kServerRate]),
@@ -449,7 +456,7 @@ struct ByHand {
   }
   // The cost of a byte of the model, everything together.
   Cost Phase(bool one, bool push) const {
-    const double handled = one ? 1 : Clients();
+    const double handled = Handled(one);
     const double bytes_time =
         std::max({Passes() * WorkerHop(), LinkShare() * Copies(one) * ServerHop(),
                   Share() * handled / c.si[kServerRate]});
@@ -498,7 +505,8 @@ struct ByHand {
     double end =
         std::max(Shop(whole, backward, at_worker, at_worker), Shop(held, backward, push, pull));
     if (Colocated()) {
-      const double both = Passes() + LinkShare() * std::max(Copies(sum), Copies(copy));
+      const double both =
+          AtHome() ? 2 * Passes() : Passes() + LinkShare() * std::max(Copies(sum), Copies(copy));
       double link = 0;
       for (std::size_t k = whole.size(); k-- > 0;) {
         link += both * WorkerHop() * whole[k].bytes.si();
@@ -1578,7 +1586,8 @@ RC_GTEST_PROP(StepProperty, MoreDevicesNeverMakeAStepFaster, ()) {
 
 // A worker that starts one transfer more, in each phase of each bucket, is all that can be lost.
 // Where the host's end costs nothing more for several devices, nodes that push once for all of them
-// exchange what nodes of one device do; on a lone node each exchanges for itself.
+// exchange what nodes of one device do. Only a worker that is alone with its servers has nobody to
+// exchange with, where devices of a lone node have each other.
 RC_GTEST_PROP(StepProperty, NodesThatAddUpFirstExchangeOnce, ()) {
   Parameters cluster = AnyCluster();
   cluster.si[kHostSharing] = 0;
@@ -1586,14 +1595,14 @@ RC_GTEST_PROP(StepProperty, NodesThatAddUpFirstExchangeOnce, ()) {
   const int devices = *Whole(2, 8);
   Plan many = MakePlan(Placement(static_cast<std::size_t>(nodes), devices), Strategy::kPsSync,
                        *Whole(1, 6));
-  many.server.colocated = Flip();
+  many.server.colocated = nodes > 1 && Flip();
   many.server.pipelined = Flip();
   many.server.multicast = Flip();
   many.server.in_network_aggregation = Flip();
   if (Flip()) many.link.rtt = Milliseconds(*LogUniform(0.01, 20));
   if (Flip()) many.link.loss = *LogUniform(1e-5, 0.02);
   Plan same = many;
-  if (nodes > 1) same.placement.assign(static_cast<std::size_t>(nodes), 1);
+  same.placement.assign(static_cast<std::size_t>(nodes), 1);
   many.server.local_aggregation = true;
   RC_ASSERT(Near(Step(Facts(many), cluster).synchronisation.si(),
                  Step(Facts(same), cluster).synchronisation.si()));
@@ -1601,6 +1610,45 @@ RC_GTEST_PROP(StepProperty, NodesThatAddUpFirstExchangeOnce, ()) {
   const Traffic expected = CountTraffic(same, Megabytes(100.0));
   RC_ASSERT(traffic.transfers == expected.transfers);
   RC_ASSERT(traffic.total.si() == expected.total.si());
+}
+
+// On a lone node with its server the devices add 100 MB up and share it out at 4 GB/s, 7/8 of it
+// each way, 21.875 ms, while the server takes one copy of it in and gives one out: 80 ms at 1.25
+// GB/s, for 2 devices as for 8.
+TEST(Step, DevicesOfALoneNodeAddUpFirst) {
+  Parameters cluster = PriorCluster();
+  cluster.si[kHostBandwidth] = 4e9;
+  cluster.si[kServerRate] = 1.25e9;
+  cluster.si[kTransferInitiation] = cluster.si[kLinkLatency] = 1e-30;
+  WorkloadParameters<double> workload = PriorWorkload();
+  for (double& value : workload.si) value = 1e-30;
+  const auto exchange = [&](int devices, bool pipelined = false) {
+    Plan plan = PlanOf(Strategy::kPsSync, {devices});
+    plan.servers = 1;
+    plan.server.colocated = plan.server.local_aggregation = true;
+    plan.server.pipelined = pipelined;
+    const StepFacts facts = Facts(plan, Megabytes(100.0));
+    StepTerms<double> terms;
+    EvaluateStep(facts, cluster, workload, &terms);
+    return terms.end.in(kMilliseconds);
+  };
+  EXPECT_NEAR(exchange(2), 160, 1e-6);
+  EXPECT_NEAR(exchange(8), 160, 1e-6);
+  cluster.si[kServerRate] = 100e9;
+  EXPECT_NEAR(exchange(2), 2 * 12.5, 1e-6);
+  EXPECT_NEAR(exchange(8), 2 * 21.875, 1e-6);
+  EXPECT_NEAR(exchange(8, true), 2 * 21.875, 1e-6);  // both ways over the same hops
+  // What the network could do does not matter where nothing crosses it.
+  Plan plan = PlanOf(Strategy::kPsSync, {8});
+  plan.servers = 1;
+  plan.server.colocated = true;
+  for (const bool adds_up : {false, true}) {
+    plan.server.local_aggregation = adds_up;
+    const PhaseBenefit<double> benefit = EvaluateServerPhases(Facts(plan), cluster, workload);
+    EXPECT_EQ(benefit.multicast_saves.si(), 0);
+    EXPECT_EQ(benefit.in_network_aggregation_saves.si(), 0);
+    EXPECT_EQ(benefit.both_save.si(), 0);
+  }
 }
 
 // A full node more costs the same by the law of growth and by the step.

@@ -429,6 +429,17 @@ TEST(Traffic, NodesThatAddUpFirstAreOneWorkerEach) {
   EXPECT_EQ(traffic.server_in->si(), 600);
   EXPECT_EQ(traffic.server_out->si(), 600);
   EXPECT_EQ(traffic.total.si(), 2 * 1200);
+  // Four devices of a lone node push once to two servers elsewhere, and to those beside them
+  // without a wire.
+  plan.placement = {4};
+  EXPECT_EQ(CountTraffic(plan, Bytes(1200.0)).transfers, 0);
+  EXPECT_EQ(CountTraffic(plan, Bytes(1200.0)).total.si(), 0);
+  plan.server.colocated = false;
+  const Traffic away = CountTraffic(plan, Bytes(1200.0));
+  EXPECT_EQ(away.transfers, 4);
+  EXPECT_EQ(away.per_worker.si(), 1200);
+  EXPECT_EQ(away.server_in->si(), 600);
+  EXPECT_EQ(away.total.si(), 2 * 1200);
 }
 
 TEST(Traffic, MoreColocatedServersThanNodes) {

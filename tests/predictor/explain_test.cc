@@ -412,6 +412,12 @@ TEST(Explain, EveryOptionHasItsFormula) {
        {Strategy::kPsSync,
         [](Plan* p) { p->server.multicast = p->server.in_network_aggregation = true; }}},
       {"by node", {Strategy::kPsSync, [](Plan* p) { p->server.local_aggregation = true; }}},
+      {"by a lone node",
+       {Strategy::kPsSync,
+        [](Plan* p) {
+          p->placement = {4};
+          p->server.colocated = p->server.local_aggregation = true;
+        }}},
       {"pipelined", {Strategy::kPsSync, [](Plan* p) { p->server.pipelined = true; }}},
       {"even shares", {Strategy::kPsSync, [](Plan* p) { p->server.sharding = Sharding::kEven; }}},
       {"server link",
