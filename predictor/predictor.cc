@@ -556,6 +556,15 @@ void Predictor::AddPriorFlag(const Plan& plan, const PlanAnswer& answer,
                   spec.name, std::exp(belief_->log_value(pace->parameter)) / spec.si_per_unit,
                   spec.unit, leads_out ? " from a device to its network card" : "",
                   NinetyPercentFactor(log_sd), pace->runs));
+  // Whoever names a device and no cluster may mean one machine.
+  const bool of_network = pace->parameter != kServerRate && pace->parameter != kHostBandwidth;
+  const bool all_alone = plan.workers() > 1 && plan.nodes() == plan.workers();
+  if (of_network && all_alone && !plan.link.bandwidth && cluster_.is_imagined()) {
+    prediction->flags.push_back(
+        fmt::format("{} workers without a cluster are {} nodes of one device each; devices of one "
+                    "node are --placement {}",
+                    plan.workers(), plan.nodes(), plan.workers()));
+  }
 }
 
 // Where the compute of a workload comes from that was not measured on this device.
