@@ -360,13 +360,17 @@ template <class Visit>
         FieldAt<&Plan::server, &ServerOptions::colocated>());
   visit(FieldFacts{"sharding", "sharding", "HOW", "how the model is spread over servers",
                    ": tensor (whole, the largest first; the default), even, round-robin"}
-            .Note("Whole tensors, the largest first to the emptiest server; equal shares; "
-                  "variables in turn, as TensorFlow does")
+            .Note("Whole tensors, the largest first to the emptiest server, which stands for "
+                  "strategies that balance bytes, like the one of tf_cnn_benchmarks' "
+                  "`parameter_server`; equal shares; variables in turn whatever their size, as "
+                  "TensorFlow's `replica_device_setter` does if it is not told otherwise")
             .With(GoesWith::kParameterServers),
         FieldAt<&Plan::server, &ServerOptions::sharding>());
   visit(FieldFacts{"pipelined_servers", "pipelined-servers", nullptr,
                    "a bucket is pulled as soon as it has been pushed (ps-sync)"}
-            .Note("Otherwise after all pushes. With overlap `buckets` only")
+            .Note("Otherwise after all pushes. With overlap `buckets` only. The nearest to "
+                  "frameworks that pull a variable when its layer needs it, as TensorFlow does: "
+                  "no plan hides pulls behind the next forward pass")
             .With(GoesWith::kPsSync),
         FieldAt<&Plan::server, &ServerOptions::pipelined>());
   visit(FieldFacts{"multicast", "multicast", nullptr,

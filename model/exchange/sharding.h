@@ -1,7 +1,8 @@
 // How a model is spread over n parameter servers, and what the fullest of them holds.
 //
 //   even      every server holds 1/n; tensors are cut
-//   tensor    whole tensors, the largest first, each to the server that holds the fewest bytes
+//   tensor    whole tensors, the largest first, each to the server that holds the fewest bytes, as
+//             balancing by bytes does but for the order (GreedyLoadBalancingStrategy of TensorFlow)
 //   in turn   variables as they are made, whatever their size; the moving statistics of a
 //             normalisation take their turns as well, but have no gradient (round-robin)
 //

@@ -242,9 +242,19 @@ NamedLines StrategyLines(const Prediction& p, const Plan& plan, const Target& ta
                                      FormatPercent(a.slow_updates)));
     }
   }
-  if (HasServers(plan) && plan.servers > 1 && ServersBind(p)) {
-    const LargestShard shard = LargestShare(target.workload, plan.servers, plan.server.sharding);
-    if (shard.one_tensor) {
+  if (HasServers(plan) && plan.servers > 1) {
+    const auto share = [&](Sharding by) { return LargestShare(target.workload, plan.servers, by); };
+    const LargestShard shard = share(plan.server.sharding);
+    const LargestShard balanced = share(Sharding::kTensor);
+    // More than what the largest tensor cannot help.
+    constexpr double kUneven = 1.5;
+    if (shard.share > kUneven * balanced.share) {
+      lines.emplace_back(
+          "fullest",
+          fmt::format("variables in turn put {} of the model on one of {} servers, where the "
+                      "largest first (--sharding tensor) leave {}",
+                      FormatPercent(shard.share), plan.servers, FormatPercent(balanced.share)));
+    } else if (shard.one_tensor && ServersBind(p)) {
       lines.emplace_back("largest",
                          fmt::format("the tensor of {} puts {} of the model on one server: more "
                                      "servers do not help",

@@ -818,6 +818,24 @@ TEST(Predict, ADeviceIsEnough) {
   EXPECT_EQ(json.at("compute_source"), "data sheet");
 }
 
+// Eight workers of a device that is in no cluster are eight nodes, which is said where the network
+// that nobody stated sets the pace.
+TEST(Predict, SaysHowDevicesOfOneNodeAreMeant) {
+  const auto says = [](const Words& more) {
+    const std::string text = Unwrapped(Stepcast(Words{"predict", "--device", "h100", "--workload",
+                                                      "bert_large", "--local-batch", "8"} +
+                                                more)
+                                           .out);
+    return text.find(
+               "8 workers without a cluster are 8 nodes of one device each; devices of one "
+               "node are --placement 8") != std::string::npos;
+  };
+  EXPECT_TRUE(says({"--workers", "8"}));
+  EXPECT_FALSE(says({"--placement", "8"}));
+  EXPECT_FALSE(says({"--workers", "8", "--bandwidth", "10 Gbit/s"}));
+  EXPECT_FALSE(says({"--workers", "1"}));
+}
+
 // By an option, by the workload's file, and by an option in place of what the file says.
 TEST(Predict, ComputesAsTheWorkloadIsTrained) {
   const Words v100 = {"predict",  "--device",      "v100", "--workload",
