@@ -24,9 +24,20 @@ using State = internal::OnlineState;
 struct Normal {
   double cost = 0;
   Eigen::VectorXd gradient;
-  Eigen::MatrixXd a;
-  std::vector<PlanAnswer> answers;  // of the plans
+  Eigen::MatrixXd a;  // its lower triangle
 };
+
+// The answers to the plans at one y.
+std::vector<PlanAnswer> AnswersAt(const State& state, const Eigen::VectorXd& y) {
+  const Eigen::VectorXd log_x = state.LogValues(y);
+  const Eigen::VectorXd x = log_x.array().exp().matrix();
+  std::vector<PlanAnswer> answers;
+  for (const ObservedPlan& plan : state.plans) {
+    Belief::AtHosts at_hosts;
+    answers.push_back(state.Answer(plan, log_x, x, &at_hosts));
+  }
+  return answers;
+}
 
 class Minimum {
  public:
@@ -46,11 +57,15 @@ class Minimum {
     normal.cost = 0.5 * (y.dot(normal.gradient) - state_.folded_b.dot(y));
     const Eigen::VectorXd log_x = state_.LogValues(y);
     const Eigen::VectorXd x = log_x.array().exp().matrix();
-    Eigen::VectorXd slopes = Eigen::VectorXd::Zero(y.size());
-    for (const ObservedPlan& plan : state_.plans) {
+    const auto plans = static_cast<Eigen::Index>(state_.plans.size());
+    Eigen::MatrixXd slopes(y.size(), plans);
+    Eigen::VectorXd weights(plans);
+    Eigen::VectorXd pulls(plans);
+    for (Eigen::Index i = 0; i < plans; ++i) {
+      const ObservedPlan& plan = state_.plans[static_cast<std::size_t>(i)];
       Belief::AtHosts at_hosts;
       const PlanAnswer answer = state_.Answer(plan, log_x, x, &at_hosts);
-      state_.Slopes(answer, at_hosts, log_x, &slopes);
+      state_.Gradient(answer, at_hosts, log_x, slopes.col(i));
       const double sd = scatter_ * (repeats_ ? RepeatFactor(plan.rows) : 1);
       double weight = 0;
       double pull = 0;
@@ -61,10 +76,14 @@ class Minimum {
         weight += time.rows * counts(root) / (sd * sd);
         pull += time.rows * z / (root * sd);
       }
-      normal.a.selfadjointView<Eigen::Lower>().rankUpdate(slopes, weight);
-      normal.gradient -= pull * slopes;
-      normal.answers.push_back(answer);
+      weights[i] = weight;
+      pulls[i] = pull;
     }
+    // All plans at once: products of matrices take less than as many of vectors.
+    slopes = state_.root.triangularView<Eigen::Lower>().transpose() * slopes;
+    normal.gradient.noalias() -= slopes * pulls;
+    slopes *= weights.cwiseSqrt().asDiagonal();
+    normal.a.selfadjointView<Eigen::Lower>().rankUpdate(slopes);
     return normal;
   }
 
@@ -290,9 +309,8 @@ void internal::OnlineState::Settle(bool from_other_starts) {
   // that it has a part in, rows of one plan that are all far off would be taken for scatter.
   const Minimum equal(*this, start_scatter, false);
   const Eigen::VectorXd alike = equal.From(y).y;
-  scatter = std::max(kLeastStepScatter,
-                     ScatterOf(Deviations(plans, equal.At(alike, Minimum::Weight).answers, {}),
-                               kTypicalShare, start_scatter));
+  scatter = std::max(kLeastStepScatter, ScatterOf(Deviations(plans, AnswersAt(*this, alike), {}),
+                                                  kTypicalShare, start_scatter));
   const Minimum minimum(*this, scatter, true);
   const Minimum::Point best = minimum.Better(minimum.From(y), alike);
   SetY(from_other_starts ? minimum.Best(best).y : best.y);
@@ -351,13 +369,14 @@ Cluster internal::OnlineState::AtY() const {
     calibration.parameters.push_back(std::move(e));
   }
   calibration.log_covariance = std::move(covariance);
+  const std::vector<PlanAnswer> answers = AnswersAt(*this, y);
   const std::optional<Scatter> parts = calibration.ScatterOf(scope());
   if (parts) {
-    const double factor = ScatterOf(Deviations(plans, normal.answers, parts), kIntervalShare, 1);
+    const double factor = ScatterOf(Deviations(plans, answers, parts), kIntervalShare, 1);
     calibration.scatter[scope()] = {parts->compute * factor, parts->sync * factor};
   }
   calibration.residual_log_sd =
-      ScatterOf(Deviations(plans, normal.answers, {}), kIntervalShare, start_scatter);
+      ScatterOf(Deviations(plans, answers, {}), kIntervalShare, start_scatter);
   calibration.range = range;
   constexpr const char* kObserved = "observed steps";
   if (calibration.sources.empty() || calibration.sources.back().file != kObserved) {

@@ -30,6 +30,14 @@ int OnlineCalibration::rows() const {
 }
 bool OnlineCalibration::drifted() const { return state_->earlier_rows > 0; }
 
+Cluster LearnTogether(Cluster cluster, const Workload& workload, const std::optional<Device>& facts,
+                      const std::string& device, std::span<const MeasuredStep> steps) {
+  internal::OnlineState state(std::move(cluster), workload, facts, device);
+  if (steps.empty()) return state.cluster;
+  state.LearnTogether(steps);
+  return state.AtY();
+}
+
 OnlineRecord OnlineCalibration::Export() const { return state_->Export(); }
 
 void OnlineCalibration::Import(const OnlineRecord& record) {

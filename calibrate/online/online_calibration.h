@@ -50,6 +50,8 @@
 // beyond which near ones are joined, and a job 256 plans, beyond which the one that was not
 // observed for longest is kept as its normal equations: what a job takes is bounded.
 //
+// LearnTogether goes straight to the minimum of rows that are there at once.
+//
 // Not covered: a measured profile of the device as the start, and own links of hosts that neither
 // the cluster file nor its calibration tells from others.
 //
@@ -60,6 +62,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "data/record/machine.h"
@@ -127,6 +130,17 @@ class OnlineCalibration {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+struct MeasuredStep {
+  Plan plan;
+  Duration<> step_time;
+};
+
+// The cluster that OnlineCalibration::cluster() would tell after these steps, were they no sequence
+// in which anything can drift: the minimum of all of them, to which their order tells nothing, in
+// the time of one search. Throws InputError as OnlineCalibration and its Observe do.
+Cluster LearnTogether(Cluster cluster, const Workload& workload, const std::optional<Device>& facts,
+                      const std::string& device, std::span<const MeasuredStep> steps);
 
 }  // namespace stepcast
 

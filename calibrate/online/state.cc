@@ -53,6 +53,14 @@ Eigen::MatrixXd RootOf(const Eigen::MatrixXd& covariance) {
 // How much rows that are so many standard deviations off count for: those of rho.
 double RowWeight(double rows, double z) { return rows / std::sqrt(1 + z * z); }
 
+// ln(s) of a measured step. Throws InputError for a time that is none.
+double LogOf(Duration<> step_time) {
+  const double seconds = step_time.in(kSeconds);
+  if (kStepTimes.Holds(seconds)) return std::log(seconds);
+  throw InputError({"", 0, "step_time_s"}, ShortestText(seconds), "is no time of a step",
+                   kStepTimes.Text());
+}
+
 // What is known of the parameters of a level that changed is known but for a common factor.
 void Free(const std::vector<internal::Drifting>& levels, const std::string& workload,
           Calibration* calibration) {
@@ -322,13 +330,21 @@ PlanAnswer internal::OnlineState::Answer(const ObservedPlan& plan, const Eigen::
   return plan.model.Answer(at, Derivatives::kAll);
 }
 
-void internal::OnlineState::Slopes(const PlanAnswer& answer, const Belief::AtHosts& at_hosts,
-                                   const Eigen::VectorXd& log_x, Eigen::VectorXd* slopes) const {
-  Eigen::VectorXd gradient = start.belief().ByPosition(answer.log_step_gradient, at_hosts);
+void internal::OnlineState::Gradient(const PlanAnswer& answer, const Belief::AtHosts& at_hosts,
+                                     const Eigen::VectorXd& log_x,
+                                     Eigen::Ref<Eigen::VectorXd> gradient) const {
+  gradient = start.belief().ByPosition(answer.log_step_gradient, at_hosts);
+  // A value that its bound holds does not move.
   for (Eigen::Index i = 0; i < size(); ++i) {
     if (gradient[i] == 0 || (log_x[i] > low[i] && log_x[i] < high[i])) continue;
     gradient[i] = 0;
   }
+}
+
+void internal::OnlineState::Slopes(const PlanAnswer& answer, const Belief::AtHosts& at_hosts,
+                                   const Eigen::VectorXd& log_x, Eigen::VectorXd* slopes) const {
+  Eigen::VectorXd gradient(size());
+  Gradient(answer, at_hosts, log_x, gradient);
   slopes->noalias() = root.triangularView<Eigen::Lower>().transpose() * gradient;
 }
 
@@ -475,23 +491,37 @@ void internal::OnlineState::KnowLeastActivations(DataSize<> least) {
   if (LeastActivations() < least) cluster.out_of_memory[scope()] = least;
 }
 
+PlanAnswer internal::OnlineState::Forecast(std::size_t at, Belief::AtHosts* at_hosts) {
+  const PlanAnswer answer = Answer(plans[at], log_values, values, at_hosts);
+  if (std::isfinite(answer.log_step)) return answer;
+  const Strategy strategy = plans[at].plan.strategy;
+  if (plans[at].rows == 0) Drop(at);
+  throw InputError({"", 0, "plan"}, StrategyName(strategy), "has no finite step time");
+}
+
+void internal::OnlineState::LearnTogether(std::span<const MeasuredStep> steps) {
+  int smallest = steps.front().plan.smallest_batch();
+  for (const MeasuredStep& step : steps) {
+    const double log_time = LogOf(step.step_time);
+    const std::size_t at = FindOrAdd(step.plan);
+    Belief::AtHosts at_hosts;
+    Forecast(at, &at_hosts);
+    plans[at].Add(log_time);
+    range.Include(start.cluster(), step.plan, scope());
+    smallest = std::min(smallest, step.plan.smallest_batch());
+  }
+  RelateFixedTime(smallest);
+  rows = static_cast<std::int64_t>(steps.size());
+  Settle(true);
+  const bool starts_by_runs = cluster.calibration && !cluster.calibration->sources.empty();
+  if (starts_by_runs && rows >= kFirstDoubt) DoubtStart();
+}
+
 Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_time) {
-  const double seconds = step_time.in(kSeconds);
-  if (!kStepTimes.Holds(seconds)) {
-    throw InputError({"", 0, "step_time_s"}, ShortestText(seconds), "is no time of a step",
-                     kStepTimes.Text());
-  }
+  const double log_time = LogOf(step_time);
   const std::size_t at = FindOrAdd(plan);
-  const double log_time = std::log(seconds);
   Belief::AtHosts at_hosts;
-  const PlanAnswer answer = Answer(plans[at], log_values, values, &at_hosts);
-  if (!std::isfinite(answer.log_step)) {
-    if (plans[at].rows == 0) {
-      index.erase(KeyOf(plans[at]));
-      plans.pop_back();
-    }
-    throw InputError({"", 0, "plan"}, StrategyName(plan.strategy), "has no finite step time");
-  }
+  const PlanAnswer answer = Forecast(at, &at_hosts);
   Observation said;
   said.predicted = Seconds(std::exp(answer.log_step));
   said.log_ratio = log_time - answer.log_step;

@@ -115,6 +115,9 @@ struct OnlineState {
               const std::string& device);
 
   Observation Observe(const Plan& plan, Duration<> step_time);
+  // Learns the first rows, one at least, all at once and as none that can show a change. Each of
+  // their plans is kept.
+  void LearnTogether(std::span<const MeasuredStep> steps);
   void ObserveOutOfMemory(const Plan& plan);
   // What a sample of the workload leaves in memory at least, as far as anything did not fit.
   DataSize<> LeastActivations() const;
@@ -176,7 +179,10 @@ struct OnlineState {
   // `at_hosts` becomes what holds the plan's hosts back.
   PlanAnswer Answer(const ObservedPlan& plan, const Eigen::VectorXd& log_x,
                     const Eigen::VectorXd& x, Belief::AtHosts* at_hosts) const;
-  // h of a plan's answer at the y of these `log_x`; a value at its bound does not move.
+  // d ln T / d ln x of a plan's answer at these log_x; a value at its bound does not move.
+  void Gradient(const PlanAnswer& answer, const Belief::AtHosts& at_hosts,
+                const Eigen::VectorXd& log_x, Eigen::Ref<Eigen::VectorXd> gradient) const;
+  // h of it.
   void Slopes(const PlanAnswer& answer, const Belief::AtHosts& at_hosts,
               const Eigen::VectorXd& log_x, Eigen::VectorXd* slopes) const;
   // Enters a plan as it is at y. `answer` of it.
@@ -211,6 +217,9 @@ struct OnlineState {
   PlanKey KeyOf(const ObservedPlan& observed) const;
   // Plans of equal answers are one, as they are to the batch fit.
   std::size_t FindOrAdd(const Plan& plan);
+  // The answer to plans[at], as it is believed by now. Throws InputError where it has no finite
+  // step; of a plan without rows nothing is left then.
+  PlanAnswer Forecast(std::size_t at, Belief::AtHosts* at_hosts);
   void Drop(std::size_t at);
   void Forget();  // the plan that was not observed for longest
   double Variance(const Eigen::VectorXd& slopes) const;

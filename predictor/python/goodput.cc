@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "calibrate/online/online_calibration.h"
 #include "data/plan/limits.h"
 #include "data/values/names.h"
 #include "data/values/workload_scope.h"
@@ -106,6 +107,7 @@ class JobCalibration {
       }
     }
     calibration_.residual_log_sd = known.residual_log_sd;
+    calibration_.sources = known.sources;
   }
 
   Calibration calibration_;
@@ -119,6 +121,18 @@ Cluster WithUnknownMessage(Cluster cluster, const Workload& workload, double mes
   job.BlurMessage(message_log_sd);
   cluster.calibration = job.calibration();
   return cluster;
+}
+
+Cluster LearnStepsTogether(const Cluster& cluster, const Workload& workload,
+                           const std::vector<Plan>& plans,
+                           const std::vector<double>& step_times_s) {
+  std::vector<MeasuredStep> steps;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    steps.push_back({plans[i], Seconds(step_times_s.at(i))});
+  }
+  const ChosenDevice on = ChooseDevice(py::none(), cluster);
+  const py::gil_scoped_release release;
+  return LearnTogether(cluster, workload, on.facts, on.name, steps);
 }
 
 // Parameters that the calibration has of the cluster and of the workload, in SI units by name.
@@ -424,6 +438,8 @@ py::tuple Goodput::Optimize(py::handle nodes, py::handle workers, int most_batch
 void BindGoodput(py::module_* m) {
   m->def("with_unknown_message", &WithUnknownMessage, py::arg("cluster"), py::arg("workload"),
          py::arg("message_log_sd"));
+  m->def("learn_together", &LearnStepsTogether, py::arg("cluster"), py::arg("workload"),
+         py::arg("plans"), py::arg("step_times_s"));
   m->def("si_parameters", &SiParameters, py::arg("cluster"), py::arg("workload"));
   py::class_<Goodput>(*m, "Goodput")
       .def(py::init<const py::dict&, std::optional<double>, int>(), py::arg("values"),

@@ -1091,6 +1091,79 @@ TEST(OnlineCalibration, FollowsRowsThatAreFarFromWhatItIsSureOf) {
   }
 }
 
+// ---- Rows together.
+
+std::vector<MeasuredStep> StepsOf(const Runs& rows) {
+  std::vector<MeasuredStep> steps;
+  for (const Row& row : rows) steps.push_back({row.plan, row.step_time});
+  return steps;
+}
+
+Cluster Together(const Cluster& start, const Runs& rows) {
+  return LearnTogether(start, *FindWorkload("resnet50"), T4(), "", StepsOf(rows));
+}
+
+// How far forecasts of some plans by the one cluster are from those by the other, at most.
+double MostApart(const Cluster& one, const Cluster& other) {
+  const Workload workload = *FindWorkload("resnet50");
+  const Predictor by_one(one, workload, T4());
+  const Predictor by_other(other, workload, T4());
+  double most = 0;
+  for (const Plan& plan : SomePlans()) {
+    const double ratio = by_one.PredictStep(plan).total() / by_other.PredictStep(plan).total();
+    most = std::max(most, std::abs(ratio - 1));
+  }
+  return most;
+}
+
+TEST(OnlineTogether, IsWhereRowsLeadOneByOne) {
+  for (const Cluster& start : {SyntheticCluster(), CalibratedCluster(PlausibleTruth())}) {
+    for (const std::size_t count : {1, 7, 20, 100}) {
+      const Runs rows = SomeRows(count);
+      OnlineCalibration job(start, *FindWorkload("resnet50"), T4());
+      ObserveAll(rows, &job);
+      const Cluster one_by_one = job.cluster();
+      const Cluster together = Together(start, rows);
+      EXPECT_LT(MostApart(together, one_by_one), 1e-3) << count;
+      const Calibration& told = *together.calibration;
+      EXPECT_EQ(told.sources.back().runs, one_by_one.calibration->sources.back().runs);
+      EXPECT_EQ(told.range.max_workers, one_by_one.calibration->range.max_workers);
+      EXPECT_NEAR(told.residual_log_sd / one_by_one.calibration->residual_log_sd, 1, 1e-2);
+    }
+  }
+  EXPECT_EQ(FormatCluster(Together(SyntheticCluster(), {})), FormatCluster(SyntheticCluster()));
+}
+
+// What would be a change of a job that runs is none of rows that are no sequence.
+TEST(OnlineTogether, TheirOrderTellsNothing) {
+  Runs rows = SomeRows(60);
+  for (std::size_t i = 40; i < rows.size(); ++i) rows[i].step_time = rows[i].step_time * 1.5;
+  OnlineCalibration job = NewJob();
+  ObserveAll(rows, &job);
+  EXPECT_TRUE(job.drifted());
+  const Cluster first = Together(SyntheticCluster(), rows);
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    Shuffle(&rows, seed);
+    EXPECT_LT(MostApart(Together(SyntheticCluster(), rows), first), 1e-6) << seed;
+  }
+}
+
+TEST(OnlineTogether, RefusesWhatObserveRefuses) {
+  std::vector<MeasuredStep> steps = StepsOf(SomeRows(5));
+  const auto refuses = [&](const MeasuredStep& step, const std::string& why) {
+    steps.back() = step;
+    EXPECT_TRUE(Says(ErrorOf([&] {
+                       LearnTogether(SyntheticCluster(), *FindWorkload("resnet50"), T4(), "",
+                                     steps);
+                     }),
+                     why));
+  };
+  Plan plan = steps.front().plan;
+  refuses({plan, Seconds(0)}, "step_time_s");
+  plan.strategy = Strategy::kAuto;
+  refuses({plan, Seconds(1)}, "auto");
+}
+
 // ---- The start.
 
 // Steps of a cluster whose links and flows have a third of the rate that its calibration knows.
@@ -1131,6 +1204,22 @@ TEST(OnlineStart, OfOtherDaysIsGivenUp) {
       noise = as_loud;
       EXPECT_TRUE(SameBits(observe(&copy).predicted.si(), one.predicted.si()));
     }
+  }
+}
+
+TEST(OnlineStart, OfOtherDaysIsGivenUpByRowsTogether) {
+  Cluster fitted = CalibratedCluster(PlausibleTruth());
+  fitted.calibration->sources = {{"runs", 100}};
+  Noise noise(1);
+  Runs rows;
+  for (const Plan& plan : SomePlans()) {
+    rows.emplace_back();
+    rows.back().plan = plan;
+    rows.back().step_time = StepOnASlowNetwork(plan) * std::exp(0.04 * noise.Next());
+  }
+  const Predictor learnt(Together(fitted, rows), *FindWorkload("resnet50"), T4());
+  for (const Row& row : rows) {
+    EXPECT_NEAR(learnt.PredictStep(row.plan).total() / StepOnASlowNetwork(row.plan), 1, 0.08);
   }
 }
 

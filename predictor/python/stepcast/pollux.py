@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import _core, _library
-from ._core import Cluster, OnlineCalibration, Plan
+from ._core import Cluster, Plan
 
 __all__ = ["GoodputFunction", "GradParams", "PerfParams", "fit_perf_params"]
 
@@ -179,18 +179,20 @@ def fit_perf_params(num_nodes, num_replicas, atomic_bsz, accum_step_time, optim_
                                                     accum_step_time, optim_step_time)]
     nodes, replicas, batches, accum_s, optim_s = np.broadcast_arrays(*columns)
     known = _library.cluster("device", name="job") if cluster is None else cluster
+    start = known
     if gradient_bytes is None:
         job = _library.workload("job", gradient_bytes=_NOMINAL_BYTES)
-        learnt = OnlineCalibration(_core.with_unknown_message(known, job, _NOMINAL_LOG_SD), job)
+        start = _core.with_unknown_message(known, job, _NOMINAL_LOG_SD)
     else:
         job = _library.workload("job", gradient_bytes=gradient_bytes)
-        learnt = OnlineCalibration(known, job)
+    plans, step_times_s = [], []
     for n, w, b, accum, optim in zip(nodes, replicas, batches, accum_s, optim_s):
         plan = Plan(workers=_whole(w, "num_replicas", 1), nodes=_whole(n, "num_nodes", 1),
                     local_batch=_whole(b, "atomic_bsz", 1), strategy=strategy)
-        learnt.observe(plan.replace(strategy="none"), float(accum))
-        learnt.observe(plan, float(optim))
-    values = _core.si_parameters(learnt.cluster, job)
+        plans += [plan.replace(strategy="none"), plan]
+        step_times_s += [float(accum), float(optim)]
+    learnt = _core.learn_together(start, job, plans, step_times_s)
+    values = _core.si_parameters(learnt, job)
     fields = {name: values[name] for name in PerfParams._fields if name in values}
     return PerfParams(**fields, gradient_bytes=job.gradient_bytes,
                       nics_per_node=known.nics_per_node, rtt_s=known.rtt_s,
