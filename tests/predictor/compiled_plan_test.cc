@@ -334,6 +334,17 @@ std::vector<Kind> Kinds() {
   add("ps-sync multicast", Strategy::kPsSync, 1).server.multicast = true;
   add("ps-sync aggregation", Strategy::kPsSync, 1).server.in_network_aggregation = true;
   add("ps-sync by node", Strategy::kPsSync, 2).server.local_aggregation = true;
+  for (const bool pipelined : {false, true}) {
+    for (const bool delayed : {false, true}) {
+      Plan& at_home =
+          add("ps-sync by node, colocated" + std::string(pipelined ? " pipelined" : "") +
+                  (delayed ? " with a round trip" : ""),
+              Strategy::kPsSync, 1);
+      at_home.server.colocated = at_home.server.local_aggregation = true;
+      at_home.server.pipelined = pipelined;
+      if (delayed) at_home.link.rtt = Milliseconds(2.0);
+    }
+  }
   add("ps-async bounded", Strategy::kPsAsync, 1).server.staleness_bound = 3;
   add("ps-async in step", Strategy::kPsAsync, 1).server.staleness_bound = 0;
   for (const Strategy strategy : {Strategy::kRing, Strategy::kTree, Strategy::kBytePs,
