@@ -51,10 +51,10 @@
 // while others arrive. Buckets on their way at once wait for alpha together, and not in each phase.
 //
 // Note that a lone worker beside its own server costs exactly nothing; that devices which add up
-// first push once, so that the server's part is the same for any number of them; that multicast, in-network
-// aggregation, bandwidth and P never hurt; that more servers never slow a step while n <= w and
-// shares are even, but for the one initiation more that a worker makes; and that serial phases are
-// never faster than pipelined ones.
+// first push once, so that the server's part is the same for any number of them; that multicast,
+// in-network aggregation, bandwidth and P never hurt; that more servers never slow a step while
+// n <= w and shares are even, but for the one initiation more that a worker makes; and that serial
+// phases are never faster than pipelined ones.
 //
 // Sources: Li et al., OSDI 2014 (architecture); Chang et al., "Network Evolution for DNNs" (n w
 // transfers a phase, 2 m w bytes, multicast and in-network aggregation); Jiang et al., OSDI 2020
