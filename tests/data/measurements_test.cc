@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -11,6 +12,7 @@
 #include "data/io/csv.h"
 #include "data/io/machines.h"
 #include "data/io/runs.h"
+#include "data/values/device_name.h"
 #include "data/values/numbers.h"
 #include "data/workloads/catalog.h"
 #include "tests/support/temp_file.h"
@@ -20,6 +22,7 @@ namespace {
 
 const std::string kData = std::string(STEPCAST_SOURCE_DIR) + "/data";
 const std::string kPaperFigures = kData + "/measurements/paper-figures.csv";
+const std::string kMatrixProducts = kData + "/measurements/matrix-products.csv";
 
 using Runs = std::vector<Run>;  // inside a TEST, Run is a member of GoogleTest's class
 
@@ -29,6 +32,7 @@ std::map<std::string, Runs> ShippedRuns() {
   for (const auto& entry : std::filesystem::directory_iterator(kData + "/measurements")) {
     const std::string path = entry.path().string();
     if (entry.path().extension() != ".csv" || path == kPaperFigures) continue;
+    if (path == kMatrixProducts) continue;
     all[path] = ReadRuns(path);
   }
   return all;
@@ -134,6 +138,34 @@ TEST(Measurements, PaperFigures) {
     EXPECT_FALSE(row.fields[quantity].empty());
     EXPECT_FALSE(row.fields[unit].empty());
     EXPECT_NO_THROW(ParseNumber(row.fields[value], table.Place(row, value), -1e12, 1e12));
+  }
+}
+
+// A board whose clock is above the stated one may pass its peak by little.
+TEST(Measurements, NoMatrixProductBeatsThePeakOfItsBoard) {
+  const std::vector<Device> devices = ReadDevices(kData + "/machines/gpus.yaml");
+  const CsvTable table = CsvTable::Read(kMatrixProducts);
+  const auto text = [&](const CsvRow& row, const char* column) {
+    return row.fields[table.RequiredColumn(column)];
+  };
+  for (const CsvRow& row : table.rows()) {
+    SCOPED_TRACE(row.line);
+    const std::optional<Device> device = FindDevice(devices, text(row, "device"));
+    ASSERT_TRUE(device.has_value());
+    const std::string precision = text(row, "precision");
+    const std::optional<WorkRate<>> peak = precision == "fp16"   ? device->fp16
+                                           : precision == "bf16" ? device->bf16
+                                           : precision == "tf32" ? device->tf32
+                                                                 : device->fp8;
+    ASSERT_TRUE(peak.has_value());
+    const std::size_t rate = table.RequiredColumn("tflop_per_s");
+    EXPECT_LT(ParseNumber(row.fields[rate], table.Place(row, rate), 1, 1e5),
+              1.01 * peak->in(kTeraflopPerSecond));
+    for (const char* column : {"m", "n", "k"}) {
+      const std::size_t at = table.RequiredColumn(column);
+      EXPECT_GE(ParseNumber(row.fields[at], table.Place(row, at), 1, 1e6), 1024);
+    }
+    EXPECT_FALSE(text(row, "source").empty() || text(row, "place").empty());
   }
 }
 
