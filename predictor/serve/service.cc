@@ -138,7 +138,7 @@ std::string ProblemOf(const CompiledPlan& compiled, const Plan& plan, const Quer
 // PredictMany whose half a megabyte is on the heap: threads of a service may have less stack.
 std::size_t PredictOnHeap(const CompiledPlan& compiled, const QueryArrays& queries,
                           const ForecastArrays& answers) {
-  const auto cache = std::make_unique_for_overwrite<internal::ExchangeCache>();
+  const std::unique_ptr<internal::ExchangeCache> cache(new internal::ExchangeCache);
   return compiled.PredictPart(queries, answers, cache.get());
 }
 
