@@ -30,7 +30,7 @@ struct TrainingFact {
   std::string Described(const Workload& workload) const {
     return *noun == '\0' ? WordOf(workload) : WordOf(workload) + (" " + std::string(noun));
   }
-  // For the help of its option, behind `meaning`: its words, and what holds where nobody states one.
+  // For the help of its option, behind `meaning`: its words, and what holds where none is stated.
   std::string more() const;
   // Whether it is what a workload is trained with where nobody says.
   bool IsDefault(const Workload& workload) const { return get(workload) == get(Workload()); }

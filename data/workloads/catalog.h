@@ -112,8 +112,8 @@ std::vector<std::string> WorkloadNames();
 // most), or nothing. Case and signs but points do not count ("ResNet-50"), and other common names
 // are understood: bert, bert_base_uncased, bert_large_uncased, bloom, googlenet, gpt2_small,
 // gpt_neox, llama3, llama3.1_8b and _70b, mistral, mobilenet_v1, neumf, resnet200_v2,
-// resnet50_v1.5, roberta, switch_base, t5, t5_v1.1_*, vit, whisper. Throws InputError for a known network with a size that it does not take, and for wrong
-// numbers.
+// resnet50_v1.5, roberta, switch_base, t5, t5_v1.1_*, vit, whisper. Throws InputError for a known
+// network with a size that it does not take, and for wrong numbers.
 std::optional<Workload> FindWorkload(std::string_view name);
 
 // A network of which nothing is known but its size: all parameters have gradients of 4 bytes.

@@ -114,9 +114,9 @@ struct LlamaSizes {
   bool tied = false;
 };
 
-// No layer has a bias, and the output layer has a weight of its own unless it is tied. They were trained with fused
-// attention (arXiv 2302.13971, section 2.4; 2310.06825, section 2), which their successors kept;
-// networks before them were not.
+// No layer has a bias, and the output layer has a weight of its own unless it is tied. They were
+// trained with fused attention (arXiv 2302.13971, section 2.4; 2310.06825, section 2), which their
+// successors kept; networks before them were not.
 void WriteLlama(NetworkBuilder& net, const DecoderNumbers& n, std::int64_t tokens, bool tied) {
   net.FuseAttention();
   net.Embedding("embed_tokens", {.rows = n.vocabulary, .features = n.hidden, .tokens = tokens});

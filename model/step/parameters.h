@@ -122,8 +122,7 @@ inline constexpr std::array<ParameterSpec, kClusterParameterCount> kClusterParam
     {"server_rate", "GB/s", 1e9, 1.2, 1.0, 0.01, 1000,
      "rate at which one server takes in, adds up and gives out bytes, each way",
      "a tensor of VGG-16 passes a TensorFlow server at 1.0 to 1.3 GB/s (Horovod, 2017); "
-     "TensorFlow's "
-     "benchmarks are fitted at 6 GB/s, and hardly tell it",
+     "TensorFlow's benchmarks are fitted at 6 GB/s, and hardly tell it",
      "collective/parameter_server"},
     {"rpc_rounds", "", 1, 0.01, 1.5, 1e-4, 100,
      "round trips that a phase of a parameter server waits for with each tensor, beyond the first: "

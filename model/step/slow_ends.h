@@ -2,11 +2,11 @@
 //
 // The interval of a step follows from derivatives at the believed parameters, which tell enough as
 // long as ln(step) is nearly straight over what they may be. A pace that no run has told is another
-// matter: an exchange that is hidden at the centre, where its derivative is 0, may be a third of the
-// step on a link of half the stated rate, and so may compute behind which an exchange is not hidden.
-// So each such parameter z is moved to the slow end of its 90 % range, what is correlated with it
-// goes along, and the step is evaluated there. Where that is more than the derivatives make of this
-// direction, it takes their place, for the one of which it is most:
+// matter: an exchange that is hidden at the centre, where its derivative is 0, may be a third of
+// the step on a link of half the stated rate, and so may compute behind which an exchange is not
+// hidden. So each such parameter z is moved to the slow end of its 90 % range, what is correlated
+// with it goes along, and the step is evaluated there. Where that is more than the derivatives make
+// of this direction, it takes their place, for the one of which it is most:
 //
 //   V_e = V + max_z max( 0, (ln(s_e / s) / q)^2 - t^2 )
 //   t   = sum_j g_j C_jz / sqrt(C_zz)

@@ -348,8 +348,8 @@ TEST(ImportRanks, WhatIsNotUnderstood) {
 
 // ---- Names.
 
-// Kinds as libraries spell them, of a message and of a kernel that says no more: a longer word comes
-// before those that it holds.
+// Kinds as libraries spell them, of a message and of a kernel that says no more: a longer word
+// comes before those that it holds.
 TEST(ImportRanks, NamesOfCalls) {
   using C = CollectiveCall;
   const std::pair<const char*, C> cases[] = {{"all_reduce", C::kAllReduce},

@@ -570,8 +570,8 @@ struct Peak {
 
 // What others have measured with Adam.
 constexpr Peak kPeaks[] = {
-    // hpcaitech/ColossalAI-Pytorch-lightning, benchmark/gpt: the most that PyTorch allocated on four
-    // A100, GPT2-XL with DDP and with DeepSpeed's ZeRO-3.
+    // hpcaitech/ColossalAI-Pytorch-lightning, benchmark/gpt: the most that PyTorch allocated on
+    // four A100, GPT2-XL with DDP and with DeepSpeed's ZeRO-3.
     {"gpt2_xl", Precision::kFp16, Recompute::kFull, Shard::kNone, 4, 6, 1, 4, 37.905},
     {"gpt2_xl", Precision::kFp16, Recompute::kFull, Shard::kParameters, 4, 40, 1, 2, 25.361},
     // xduan7/scalable-transformer, docs/megatron_bert_345m.md: 8430 MiB of one A100.

@@ -676,7 +676,8 @@ TEST(Recommend, NothingFitsTheMemory) {
   EXPECT_EQ(outcome.out_of_memory, outcome.considered);
 }
 
-// What has run fits, whatever is counted: a step of the calibrated batches, and none that is larger.
+// What has run fits, whatever is counted: a step of the calibrated batches, and none that is
+// larger.
 TEST(Recommend, WhatHasRunIsAPlan) {
   const Predictor predictor = MakePredictor(Gibibytes(1.0));
   const int most = predictor.calibrated_batches()->max;
