@@ -145,9 +145,9 @@ stepcast_status stepcast_workload_from_totals(const char* name, int64_t paramete
 stepcast_status stepcast_workload_get_info(const stepcast_workload* workload,
                                            stepcast_workload_info* info);
 // How it is trained: "precision" to "fp32", "tf32", "fp16", "bf16" or "fp8", "optimizer" to
-// "sgd", "momentum" or "adam", "attention" to "plain" or "fused", "recompute" to "none",
-// "selective" or "full". Predictors that are made of it afterwards know; a fact that is refused is
-// left as it was.
+// "sgd", "momentum" or "adam" ("adamw" is read as "adam"), "attention" to "plain" or "fused",
+// "recompute" to "none", "selective" or "full". Predictors that are made of it afterwards know; a
+// fact that is refused is left as it was.
 stepcast_status stepcast_workload_set_text(stepcast_workload* workload, const char* fact,
                                            const char* value, char** error);
 // As the cluster's calibrated runs of it were, where all of them were trained in one way; else it

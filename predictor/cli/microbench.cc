@@ -7,6 +7,7 @@
 #include <cctype>
 #include <chrono>
 
+#include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/operation_text.h"
 #include "data/workloads/catalog.h"
@@ -167,7 +168,9 @@ StateSpaceAxes ReadAxes(const Arguments& args) {
         text, "precision", std::span(kPrecisionNames).first(kMeasuredPrecisionCount)));
     RequireOnce(axes.precisions, "precision", text);
   }
-  axes.optimizer = ReadChoice(args, "optimizer", kOptimizerNames, Optimizer::kMomentum);
+  if (args.Has("optimizer")) {
+    axes.optimizer = ParseEnum<Optimizer>(args.Text("optimizer"), OptionPlace("optimizer"));
+  }
   return axes;
 }
 

@@ -69,7 +69,9 @@ ProcessResult MeasureAnd(const std::string& commands, const std::string& threads
 TEST(MicrobenchCli, WithoutAGpuItSaysSoInOneLineAndWhatToDo) {
   if (access("/dev/nvidiactl", F_OK) == 0) GTEST_SKIP() << "this machine has a GPU";
   for (const Words& arguments :
-       {Words{"microbench", "--workload", "resnet18"}, Words{"microbench", "--ceilings"}}) {
+       {Words{"microbench", "--workload", "resnet18"},
+        Words{"microbench", "--workload", "ResNet-18", "--optimizer", "adamw"},
+        Words{"microbench", "--ceilings"}}) {
     const ProcessResult result = Stepcast(arguments);
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_EQ(result.out, "");

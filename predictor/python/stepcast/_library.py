@@ -131,7 +131,8 @@ def workload(name: str, *, parameters: int | None = None, gradient_bytes: int | 
             four bytes each, unless
         gradient_bytes : says what one worker contributes to a synchronisation
         precision : what it computes in: "fp32" unless it is "tf32", "fp16", "bf16" or "fp8"
-        optimizer : what updates its parameters: "momentum" unless it is "sgd" or "adam"
+        optimizer : what updates its parameters: "momentum" unless it is "sgd" or "adam", as which
+            "adamw" is read
         attention : how it is computed: "plain" or "fused"; of a network of the catalogue as it is
             usually trained, otherwise "plain"
         recompute : which activations are computed once more in the backward pass instead of being
