@@ -31,7 +31,8 @@
 // and g is 1. What the devices move among themselves passes the host's end of the hop beside what
 // leaves the node, where B counts it (model/network/hop.h). Nothing leaves a lone node with its
 // servers on it, whose d devices add up, and share out, as in either half of a ring: f = (d-1)/d,
-// and B is the rate of a hop between two of them. Both halves go the same way around.
+// and B is the rate of a hop between two of them. Both halves go the same way around, and no
+// connection to a server holds them back.
 //
 // Multicast distribution: the network copies what a server sends, so the pull has v = w = 1 at the
 // server. In-network aggregation: the network adds up what workers push, so the push has. Workers
@@ -86,7 +87,8 @@ struct ServerPaths {
   bool colocated = false;
   bool multicast = false;
   bool in_network_aggregation = false;
-  // d: devices of a lone node that add up first; `worker` is then a hop between two of them.
+  // d: devices of a lone node that add up first; the rate of `worker` is then that between two of
+  // them.
   int added_up = 1;
   double largest_share = 0;  // s; below 1/n it is 1/n
   double tensors = 0;        // k, that a phase waits for

@@ -306,7 +306,7 @@ inline bool LeavesNode(const StepFacts& facts) {
 inline double LossScatter(const StepFacts& facts) {
   const auto loses = [](const LinkFacts& link) { return link.loss.value_or(0) > 0; };
   if (!loses(facts.link) && !loses(facts.server_link)) return 0;
-  if (!LeavesNode(facts)) return 0;
+  if (!LeavesNode(facts) || AddedUpAtHome(facts) > 1) return 0;
   const LinkFacts link = *ExchangeLink(facts);
   if (link.rdma()) return 0;
   const double lost = link.loss.value_or(0) * (facts.gradient / Bytes(kSegmentBytes));

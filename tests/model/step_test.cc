@@ -275,7 +275,7 @@ struct ByHand {
     return facts.server.colocated ? WorkerHop() : Wires(Line(ServerLink()), Clients());
   }
   double Connection() const {
-    if (Between().rdma()) return 0;
+    if (Between().rdma() || AtHome()) return 0;
     const FlowByHand flow = Flow(Between());
     const double window = flow.rtt > 0 ? flow.Window() : 0;
     const double loss = flow.Loss(Clients() * n(), bytes() / buckets() / n());
@@ -1622,11 +1622,13 @@ TEST(Step, DevicesOfALoneNodeAddUpFirst) {
   cluster.si[kTransferInitiation] = cluster.si[kLinkLatency] = 1e-30;
   WorkloadParameters<double> workload = PriorWorkload();
   for (double& value : workload.si) value = 1e-30;
-  const auto exchange = [&](int devices, bool pipelined = false) {
+  const auto exchange = [&](int devices, bool pipelined = false, double loss = 0) {
     Plan plan = PlanOf(Strategy::kPsSync, {devices});
     plan.servers = 1;
     plan.server.colocated = plan.server.local_aggregation = true;
     plan.server.pipelined = pipelined;
+    plan.link.loss = loss;
+    EXPECT_EQ(internal::LossScatter(Facts(plan, Megabytes(100.0))), 0);
     const StepFacts facts = Facts(plan, Megabytes(100.0));
     StepTerms<double> terms;
     EvaluateStep(facts, cluster, workload, &terms);
@@ -1638,6 +1640,8 @@ TEST(Step, DevicesOfALoneNodeAddUpFirst) {
   EXPECT_NEAR(exchange(2), 2 * 12.5, 1e-6);
   EXPECT_NEAR(exchange(8), 2 * 21.875, 1e-6);
   EXPECT_NEAR(exchange(8, true), 2 * 21.875, 1e-6);  // both ways over the same hops
+  // What the link loses is of bytes that leave the node.
+  EXPECT_NEAR(exchange(8, false, 0.02), 2 * 21.875, 1e-6);
   // What the network could do does not matter where nothing crosses it.
   Plan plan = PlanOf(Strategy::kPsSync, {8});
   plan.servers = 1;
