@@ -151,7 +151,7 @@ inline constexpr std::array<ParameterSpec, kWorkloadParameterCount> kWorkloadPar
     {"sample_time", "ms", 1e-3, 1, 4.0, 1e-6, 1e6,
      "device time of one more sample once the device is full", "from the device's data sheet",
      "compute/fitted_curve"},
-    {"straggler_spread", "", 1, 0.044, 1.27, 1e-4, 2,
+    {"straggler_spread", "", 1, 0.045, 1.18, 1e-4, 2,
      "spread of a micro-step between workers, as a share of it",
      "fitted on jobs of AdaptDL, Sia, HKBU, Horovod, UFRGS and TensorFlow: 0.02 for inputs of one "
      "size, 0.1 and more for inputs of varying length",
