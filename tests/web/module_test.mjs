@@ -314,6 +314,7 @@ test("a command names the network in every way that there is", async () => {
     commandOf("constructor", ""),
     `stepcast predict --cluster here --workload constructor ${rest}`,
   );
+  assert.equal(commandOf("net", "1.1e8"), commandOf("net", "110000000"));
   assert.equal(
     commandOf('our "net"', "110000000"),
     `printf '%s\\n' 'name: "our \\"net\\""' 'parameters: 110000000' > network.yaml &&` +

@@ -93,7 +93,8 @@ export function commandOf(controls, state, plan, files) {
   if (state.parameters && !own) {
     // A command knows a network by its size from a file alone.
     own = "network.yaml";
-    const lines = [`name: ${JSON.stringify(state.workload)}`, `parameters: ${state.parameters}`];
+    const parameters = valueOf(WORKERS, state.parameters); // a file takes no 1.1e8
+    const lines = [`name: ${JSON.stringify(state.workload)}`, `parameters: ${parameters}`];
     words.unshift("printf", "'%s\\n'", ...lines.map(quoted), ">", own, "&&");
   }
   if (own) words.push("--workload-file", quoted(own));
