@@ -493,7 +493,7 @@ int32_t stepcast_compiled_most_local_batch(const stepcast_compiled* compiled,
 stepcast_status stepcast_batch_search_init(stepcast_batch_search* search);
 // The best batch for every allocation. `unanswered` as above. STEPCAST_BAD_INPUT for a search with
 // a batch below 1 (the initial one, too), candidates or a noise scale below 0, and for a noise
-// scale without an initial batch or the other way round.
+// scale without an initial batch or the other way round, or either beyond 1e15.
 stepcast_status stepcast_compiled_choose_batches(const stepcast_compiled* compiled,
                                                  const stepcast_allocation_arrays* allocations,
                                                  const stepcast_batch_search* search,
