@@ -134,8 +134,8 @@ LimitOutlook MakeLimitOutlook(const Prediction& p, Duration<> limit) {
   outlook.limit = limit;
   outlook.finishes = p.low <= limit;
   if (p.log_sd > 0) {
-    // Above the step as far as its interval reaches, which is further than below where a pace is
-    // hardly known. The lower end may be that of the compute, behind which no step lies.
+    // Above the step as far as its interval reaches, which is further than below where no run told
+    // a pace. The lower end may be that of the compute, behind which no step lies.
     const double log_sd =
         limit > p.step_time ? std::log(p.high / p.step_time) / kNinetyPercent : p.log_sd;
     outlook.probability = NormalDistribution(std::log(limit / p.step_time) / log_sd);
