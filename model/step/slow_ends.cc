@@ -6,6 +6,7 @@
 
 #include "model/statistics/normal.h"
 #include "model/step/parameter_specs.h"
+#include "model/step/priors.h"
 
 namespace stepcast {
 namespace {
@@ -74,6 +75,14 @@ std::vector<SlowEnd> SlowEndsOf(const Belief& belief, const Belief::AtHosts& hos
     }
     end.parameters =
         Moved(belief.ParametersAt(hosts), end.along, pace.slows ? kNinetyPercent : -kNinetyPercent);
+  }
+  // A rate that the plan states is known as well as one that the cluster's file does.
+  if (!IsTold(kLinkColumn, belief)) {
+    SlowEnd& end = all.emplace_back();
+    end.column = kShareColumn;
+    end.along[kShareColumn] = kStatedLinkLogSd;
+    end.parameters = belief.ParametersAt(hosts);
+    end.parameters.cluster.stated_share *= std::exp(-kNinetyPercent * kStatedLinkLogSd);
   }
   return all;
 }
