@@ -147,6 +147,16 @@ Forecaster::Forecaster(const Predictor& predictor, const Plan& plan,
     if (belief.origin(rate) != Origin::kPrior) continue;
     covariance_(rate, rate) = std::min(covariance_(rate, rate), log_sd * log_sd);
   }
+  // Published steps are of machines at their best. On those of which somebody complains, what a
+  // batch costs beside its samples may be anything; launches that are too long are a cause.
+  const ComputeBelief compute = belief.compute();
+  if (compute == ComputeBelief::kDataSheet || compute == ComputeBelief::kFromDevice) {
+    for (const int time : {kFixedTime, kFloorTime}) {
+      const double log_sd = kWorkloadParameterSpecs[static_cast<std::size_t>(time)].prior_log_sd;
+      const Eigen::Index at = Belief::kWorkloadOffset + time;
+      covariance_(at, at) = log_sd * log_sd;
+    }
+  }
   SetSpread();
   base_ = Seconds(std::exp(StepOf(Measurement::Step(plan, {}), {}, 1, mean_).log_value));
 }
