@@ -148,7 +148,7 @@ inline constexpr std::array<ParameterSpec, kWorkloadParameterCount> kWorkloadPar
     {"floor_time", "ms", 1e-3, 10, 2.0, 1e-3, 1e5,
      "device time of a micro-step while the batch is too small to fill it", "milliseconds",
      "compute/fitted_curve"},
-    {"sample_time", "ms", 1e-3, 1, 4.0, 1e-6, 1e6,
+    {"sample_time", "ms", 1e-3, 1, 4.0, 1e-6, 1e7,
      "device time of one more sample once the device is full", "from the device's data sheet",
      "compute/fitted_curve"},
     {"straggler_spread", "", 1, 0.045, 1.18, 1e-4, 2,
