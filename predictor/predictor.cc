@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "data/plan/check.h"
+#include "data/plan/limits.h"
 #include "data/record/blocks.h"
 #include "data/record/fused_attention.h"
 #include "data/record/host_texts.h"
@@ -556,10 +557,12 @@ void Predictor::AddPriorFlag(const Plan& plan, const PlanAnswer& answer,
                   spec.name, std::exp(belief_->log_value(pace->parameter)) / spec.si_per_unit,
                   spec.unit, leads_out ? " from a device to its network card" : "",
                   NinetyPercentFactor(log_sd), pace->runs));
-  // Whoever names a device and no cluster may mean one machine.
+  // Whoever names a device and no cluster, which then is as many nodes as anybody asks for, may mean
+  // one machine.
+  const bool is_imagined = cluster_.nodes == kMostCount && cluster_.devices_per_node == 1;
   const bool of_network = pace->parameter != kServerRate && pace->parameter != kHostBandwidth;
   const bool all_alone = plan.workers() > 1 && plan.nodes() == plan.workers();
-  if (of_network && all_alone && !plan.link.bandwidth && cluster_.is_imagined()) {
+  if (of_network && all_alone && !plan.link.bandwidth && is_imagined) {
     prediction->flags.push_back(
         fmt::format("{} workers without a cluster are {} nodes of one device each; devices of one "
                     "node are --placement {}",

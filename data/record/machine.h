@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "data/plan/limits.h"
 #include "data/record/calibration.h"
 #include "data/record/link.h"
 #include "data/units/quantity.h"
@@ -80,10 +79,6 @@ struct Cluster {
   std::map<std::string, DataSize<>> out_of_memory;
   // Present once the cluster has been calibrated.
   std::optional<Calibration> calibration;
-
-  // Whether nobody said what the nodes are, nor how many: as many as anybody asks for, of one
-  // device that is named.
-  bool is_imagined() const { return nodes == kMostCount && devices_per_node == 1; }
 };
 
 }  // namespace stepcast
