@@ -276,6 +276,7 @@ TEST(Priors, OfOneValueAroundAnother) {
       EXPECT_EQ(at(i).relative_to, known && i == kSampleTime ? speeds[0] : -1) << i;
       const double log_sd = i == kFixedTime             ? kFixedToSamplesLogSd
                             : known && i == kSampleTime ? kWorkloadSpeedLogSd
+                            : i == kFloorTime           ? kWorkloadParameterSpecs[i].prior_log_sd
                                                         : priors[i].log_sd;
       EXPECT_EQ(at(i).prior.log_sd, log_sd) << i;
       if (i == kFixedTime) continue;

@@ -1725,10 +1725,10 @@ TEST(Recommend, WhatMakesAPlanFitIsFoundByTheSearch) {
       fits({"--device", "t4", "--workload", "gpt2_xl", "--workers", "8", "--local-batch", "1"}),
       "A plan fits with --try-shard parameters.\n");
   const Words opt = on_nodes_of_four("opt_1.3b", "16");
-  EXPECT_EQ(fits(opt), "A plan fits with --precision bf16 and --try-shard hybrid together.\n");
+  EXPECT_EQ(fits(opt), "A plan fits with --precision bf16 and --try-shard gradients together.\n");
   const Words taken = opt + Words{"--precision", "bf16"};
-  EXPECT_NE(out(taken + Words{"--try-shard", "hybrid"}).find("recommended"), std::string::npos);
-  EXPECT_EQ(out(taken + Words{"--try-shard", "gradients"}).find("recommended"), std::string::npos);
+  EXPECT_NE(out(taken + Words{"--try-shard", "gradients"}).find("recommended"), std::string::npos);
+  EXPECT_EQ(out(taken + Words{"--try-shard", "optimizer"}).find("recommended"), std::string::npos);
   // Who takes several steps alone, or compresses, shares nothing out.
   const auto beside = [](const std::string& stated, const std::string& without) {
     return "None fits beside " + stated + ", with which nothing is shared out; without " + without +

@@ -190,7 +190,7 @@ TEST(Refusals, SayWhatWasMeant) {
         Stepcast(Words{"predict", "--device", wrong, "--workload", "resnet18"} + target);
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_NE(result.err.find("has no data sheet"), std::string::npos) << result.err;
-    EXPECT_NE(result.err.find("k80, m60"), std::string::npos) << "lists what there is";
+    EXPECT_NE(result.err.find("k80, k40, m60"), std::string::npos) << "lists what there is";
     EXPECT_NE(result.err.find("cluster file"), std::string::npos) << "or how to describe one";
   }
   ExpectMeant(Words{"predict", "--device", "rtx_4091", "--workload", "resnet18"} + target,

@@ -296,6 +296,8 @@ TEST(CatalogueOperations, ParametersAreTheTensors) {
                                          "gpt2_large lm_head",
                                          "gpt2_medium lm_head",
                                          "gpt2_xl lm_head",
+                                         "llama3.2_1b lm_head",
+                                         "llama3.2_3b lm_head",
                                          "opt_1.3b lm_head",
                                          "opt_125m lm_head",
                                          "opt_13b lm_head",

@@ -312,13 +312,15 @@ TEST(Payoff, IsSaidWithItsGlobalBatch) {
             "links of 25 Gbit/s or more, or 5 micro-steps accumulated (a global batch of 1,280)");
 }
 
-// Micro-steps that are accumulated keep a buffer: where it does not fit, none pay.
+// With ZeRO-2, micro-steps that are accumulated keep whole gradients: where they do not fit, none
+// pay.
 TEST(Payoff, AccumulatesNothingThatDoesNotFit) {
   Device device;
   device.name = kSyntheticDevice;
   device.memory = Gibibytes(16.0);
   const Predictor predictor(CalibratedCluster(PlausibleTruth()), *FindWorkload("resnet50"), device);
   Plan plan = On(BasePlan(), 8);
+  plan.shard = Shard::kGradients;
   plan.link.bandwidth = MegabitsPerSecond(50.0);
   const auto fits = [&](int batch, int steps) {
     Plan tried = plan;

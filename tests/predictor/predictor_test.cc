@@ -248,8 +248,7 @@ TEST(Interval, ReachesTheSlowEndOfAPaceThatIsHardlyKnown) {
 TEST(Interval, EndsWhereASlowPaceTakesTheStep) {
   for (const auto& [pace, log_sd] :
        {std::pair(kFlowBandwidth, 0.3), std::pair(kFlowBandwidth, 0.51),
-        std::pair(kFlowBandwidth, 1.5), std::pair(kLinkBandwidth, 0.5),
-        std::pair(kLinkBandwidth, 1.5)}) {
+        std::pair(kFlowBandwidth, 1.5), std::pair(kLinkBandwidth, 1.5)}) {
     Cluster cluster = CalibratedCluster(PlausibleTruth(), 0);
     cluster.calibration->range.max_nodes = 1;
     const auto row = static_cast<Eigen::Index>(pace);

@@ -548,7 +548,7 @@ TEST(CheckSearch, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(Says(error(), "search.most_global_batch: '5' is out of range"));
   search.least_global_batch = 1;
   search.candidates = 101;
-  EXPECT_TRUE(Says(error(), "allowed: a whole number from 0 to 100"));
+  EXPECT_TRUE(Says(error(), "search.candidates: '101' is out of range; allowed: at most 100"));
   search.candidates = 50;
   search.noise_scale = 100;
   EXPECT_TRUE(Says(error(), "search.noise_scale: says nothing alone"));
@@ -583,7 +583,7 @@ TEST(CheckSearch, LimitsAreWhereTheyAreSaid) {
   EXPECT_TRUE(Says(error([](BatchSearch* s) { s->least_local_batch = 0; }),
                    "search.least_local_batch: '0' is out of range"));
   EXPECT_TRUE(Says(error([](BatchSearch* s) { s->most_local_batch = 3; }),
-                   "search.most_local_batch: '3' is out of range; allowed: a whole number from 4"));
+                   "search.most_local_batch: '3' is out of range; allowed: at least 4"));
   EXPECT_FALSE(error([](BatchSearch* s) { s->most_local_batch = 0; })) << "what memory holds";
   EXPECT_TRUE(Says(error([](BatchSearch* s) { s->candidates = -1; }), "search.candidates: '-1'"));
   EXPECT_TRUE(Says(error([](BatchSearch* s) { s->noise_scale = 1.01e15; }), "search.noise_scale"));
