@@ -119,7 +119,7 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
                                             terms != nullptr ? &terms->server_path : nullptr);
   paths.server_bandwidth = rate.bandwidth;
   const double loss = path.loss.value_or(0.0);
-  if (paths.added_up == 1 && (path.rtt || loss > 0.0)) {
+  if (!StaysOnNode(facts) && (path.rtt || loss > 0.0)) {
     // A phase ends with the slowest of all flows, one between each worker and each server.
     const Barrier<T> barrier{MeanBucket(facts) / servers, workers * servers};
     const FlowLimits<T> limits = parts.ConnectionLimits(path, cluster, barrier);

@@ -275,7 +275,7 @@ struct ByHand {
     return facts.server.colocated ? WorkerHop() : Wires(Line(ServerLink()), Clients());
   }
   double Connection() const {
-    if (Between().rdma() || AtHome()) return 0;
+    if (Between().rdma() || (Colocated() && nodes() == 1)) return 0;
     const FlowByHand flow = Flow(Between());
     const double window = flow.rtt > 0 ? flow.Window() : 0;
     const double loss = flow.Loss(Clients() * n(), bytes() / buckets() / n());
@@ -1652,6 +1652,23 @@ TEST(Step, DevicesOfALoneNodeAddUpFirst) {
     EXPECT_EQ(benefit.multicast_saves.si(), 0);
     EXPECT_EQ(benefit.in_network_aggregation_saves.si(), 0);
     EXPECT_EQ(benefit.both_save.si(), 0);
+  }
+}
+
+// What the network loses holds back what crosses it, and not workers beside their server.
+TEST(Step, LossCostsNothingWhereNothingLeavesTheNode) {
+  for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
+    Plan plan = MakePlan({4}, strategy, 1);
+    const auto lossy = [&](bool colocated, double loss) {
+      plan.server.colocated = colocated;
+      plan.link.loss = loss;
+      return Step(Facts(plan)).total().si();
+    };
+    EXPECT_LT(lossy(true, 0.05), 1.06 * lossy(true, 0));
+    EXPECT_EQ(internal::LossScatter(Facts(plan)), 0);
+    EXPECT_GT(lossy(false, 0.05), 2 * lossy(false, 0));
+    lossy(false, 0.05);
+    EXPECT_GT(internal::LossScatter(Facts(plan)), 0);
   }
 }
 
