@@ -805,13 +805,13 @@ TEST(CapiCompiled, RefusesSearchesOfNothing) {
   EXPECT_EQ(goodput(4000, 64), STEPCAST_OK);
   EXPECT_GT(local_batch, 0);
   EXPECT_EQ(goodput(0, 1), STEPCAST_OK) << "all gradients alike";
-  EXPECT_EQ(goodput(0, 0.5), STEPCAST_BAD_INPUT) << "half a sample"
-      // A range without a batch is a search that finds none.
-      EXPECT_EQ(choose([](stepcast_batch_search* s) {
-                  s->least_global_batch = 10;
-                  s->most_global_batch = 9;
-                }),
-                STEPCAST_OK);
+  EXPECT_EQ(goodput(0, 0.5), STEPCAST_BAD_INPUT) << "half a sample";
+  // A range without a batch is a search that finds none.
+  EXPECT_EQ(choose([](stepcast_batch_search* s) {
+              s->least_global_batch = 10;
+              s->most_global_batch = 9;
+            }),
+            STEPCAST_OK);
   EXPECT_EQ(local_batch, 0);
 }
 
