@@ -557,8 +557,8 @@ void Predictor::AddPriorFlag(const Plan& plan, const PlanAnswer& answer,
                   spec.name, std::exp(belief_->log_value(pace->parameter)) / spec.si_per_unit,
                   spec.unit, leads_out ? " from a device to its network card" : "",
                   NinetyPercentFactor(log_sd), pace->runs));
-  // Whoever names a device and no cluster, which then is as many nodes as anybody asks for, may mean
-  // one machine.
+  // Whoever names a device and no cluster, which is as many nodes as anybody asks for, may mean one
+  // machine.
   const bool is_imagined = cluster_.nodes == kMostCount && cluster_.devices_per_node == 1;
   const bool of_network = pace->parameter != kServerRate && pace->parameter != kHostBandwidth;
   const bool all_alone = plan.workers() > 1 && plan.nodes() == plan.workers();

@@ -32,6 +32,8 @@ constexpr double kHealthyLogSd = 0.6;
 // The same of what devices of one host exchange at: nine in ten within 1.2 to 12 GB/s, from devices
 // that meet in the host's memory to slots of 16 lanes (those of the prior, 1.3 to 11 GB/s).
 constexpr double kHealthyDeviceLinkLogSd = 0.7;
+// And servers of one kind; their prior is of all libraries together.
+constexpr double kHealthyServerLogSd = 0.7;
 
 // Of ln(compute of a step / the step), where nothing but one measured step tells: what else is in
 // it nobody knows.
@@ -142,7 +144,8 @@ Forecaster::Forecaster(const Predictor& predictor, const Plan& plan,
       std::sqrt(covariance_(kHostBandwidth, kHostBandwidth)) < of_devices.prior_log_sd;
   constexpr std::pair<int, double> kHealthy[] = {{kLinkBandwidth, kHealthyLogSd},
                                                  {kFlowBandwidth, kHealthyLogSd},
-                                                 {kHostBandwidth, kHealthyDeviceLinkLogSd}};
+                                                 {kHostBandwidth, kHealthyDeviceLinkLogSd},
+                                                 {kServerRate, kHealthyServerLogSd}};
   for (const auto& [rate, log_sd] : kHealthy) {
     if (belief.origin(rate) != Origin::kPrior) continue;
     covariance_(rate, rate) = std::min(covariance_(rate, rate), log_sd * log_sd);

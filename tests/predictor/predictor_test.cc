@@ -206,6 +206,7 @@ TEST(Interval, ContainsThePointAndIsSymmetricInTheLogarithm) {
 Duration<> StepWith(const Predictor& predictor, const Plan& plan, int column, double factor) {
   PlanParameters at = predictor.belief().ParametersAt(predictor.belief().SlowestOf(plan));
   at.cluster.si[static_cast<std::size_t>(column)] *= factor;
+  if (column == kLinkBandwidth && at.cluster.node_link_si) *at.cluster.node_link_si *= factor;
   return EvaluateStep(predictor.Facts(plan), at.cluster, at.workload).total();
 }
 
