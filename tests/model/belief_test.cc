@@ -722,7 +722,7 @@ TEST(WithUsableCalibration, NamesTheLineOfWhatNoForecastCouldUse) {
   // Of hosts, devices and workloads that a forecast at hand may not be of.
   EXPECT_TRUE(Says(error_of("hosts a+b", "link_bandwidth", 2e4), "hall.yaml:41: "));
   EXPECT_TRUE(Says(error_of("device t4", "device_speed", 51), "hall.yaml:41: "));
-  EXPECT_TRUE(Says(error_of("workload vgg16 on t4", "sample_time", 2e6), "hall.yaml:41: "));
+  EXPECT_TRUE(Says(error_of("workload vgg16 on t4", "sample_time", 2e7), "hall.yaml:41: "));
   EXPECT_EQ(WithUsableCalibration(Cluster(), "hall.yaml").nodes, Cluster().nodes);
 }
 

@@ -10,6 +10,7 @@
 
 #include "data/workloads/catalog.h"
 #include "model/step/parameter_specs.h"
+#include "model/step/priors.h"
 
 namespace stepcast {
 namespace {
@@ -23,6 +24,10 @@ TEST(SlowEnds, AreSmallRatesAndLargeTimes) {
   for (const SlowEnd& end : SlowEndsOf(belief, nowhere)) {
     const auto& [cluster, workload] = end.parameters;
     const auto column = static_cast<std::size_t>(end.column);
+    if (end.column == kShareColumn) {  // of a rate that a plan states, and no value of the belief
+      moves[end.column] = std::log(cluster.stated_share);
+      continue;
+    }
     const double si = end.column == kLinkColumn      ? cluster.node_link_si.value()
                       : end.column < kWorkloadColumn ? cluster.si.at(column)
                                                      : workload.si.at(column - kWorkloadColumn);
@@ -31,6 +36,7 @@ TEST(SlowEnds, AreSmallRatesAndLargeTimes) {
   const auto sd = [](ClusterParameter of) { return kClusterParameterSpecs[of].prior_log_sd; };
   const std::map<int, double> expected = {
       {kLinkColumn, -sd(kLinkBandwidth)},
+      {kShareColumn, -kStatedLinkLogSd},
       {kFlowBandwidth, -sd(kFlowBandwidth)},
       {kHostBandwidth, -sd(kHostBandwidth)},
       {kHostSharing, sd(kHostSharing)},
