@@ -166,9 +166,7 @@ std::string Spelled(std::string_view name) {
 
 const Entry* FindEntry(std::string_view name) {
   const std::string spelled = Spelled(name);
-  const auto is = [&](std::string_view known) {
-    return known == name || Spelled(known) == spelled;
-  };
+  const auto is = [&](std::string_view known) { return Spelled(known) == spelled; };
   for (const Alias& alias : kAliases) {
     if (!is(alias.alias)) continue;
     return &*std::find_if(std::begin(kEntries), std::end(kEntries),

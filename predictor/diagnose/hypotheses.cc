@@ -181,9 +181,7 @@ void Forecaster::CentreCompute(const Measurement& step) {
   constexpr auto kSample = Eigen::Index{Belief::kWorkloadOffset + kSampleTime};
   mean_[kSample] = std::log(sample);
   mean_[kFixed] = std::log(kFixedToSamples * plan.largest_batch() * sample);
-  const Prior floor = FloorBesideSamples(0, sample);
-  mean_[kFloor] = std::log(floor.si);
-  covariance_(kFloor, kFloor) = floor.log_sd * floor.log_sd;
+  mean_[kFloor] = std::log(FloorBesideSamples(0, sample).si);
   constexpr double kVariance = kReferenceLogSd * kReferenceLogSd;
   covariance_(kSample, kSample) = kVariance;
   covariance_(kFixed, kFixed) = kVariance + kFixedToSamplesLogSd * kFixedToSamplesLogSd;
