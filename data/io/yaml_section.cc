@@ -291,7 +291,7 @@ std::optional<int> YamlSection::OptionalChoice(const std::string& key,
                                                const char* problem) {
   const std::optional<std::string> text = OptionalText(key);
   if (!text) return std::nullopt;
-  if (const std::optional<int> found = FindName(*text, names)) return found;
+  if (const std::optional<int> found = FindAlike(*text, names)) return found;
   throw InputError(PlaceOf(key), *text, problem, JoinNames(names));
 }
 

@@ -31,7 +31,7 @@ Compression ParseCompression(std::string_view text, const InputPlace& place) {
   const std::string_view trimmed = Trim(text);
   const std::size_t equals = trimmed.find('=');
   const std::string_view name = Trim(trimmed.substr(0, equals));
-  const std::optional<int> known = FindName(name, kCompressorNames);
+  const std::optional<int> known = FindAlike(name, kCompressorNames);
   if (!known) {
     throw InputError(place, std::string(text),
                      "is not a way to compress" + DidYouMean(name, kCompressorNames),

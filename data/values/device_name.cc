@@ -50,16 +50,6 @@ std::string NamedWithin(const std::string& name, const std::vector<Device>& know
 
 }  // namespace
 
-std::string CanonicalName(const std::string& name) {
-  std::string out;
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c))) {
-      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-  }
-  return out;
-}
-
 bool IsNamed(const Device& device, const std::string& name) {
   const std::string wanted = CanonicalName(name);
   const auto is = [&](const std::string& known) { return CanonicalName(known) == wanted; };

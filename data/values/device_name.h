@@ -1,4 +1,4 @@
-// When two names mean one device: case, spaces and signs do not count.
+// When two names mean one device.
 #ifndef STEPCAST_DATA_VALUES_DEVICE_NAME_H_
 #define STEPCAST_DATA_VALUES_DEVICE_NAME_H_
 
@@ -8,11 +8,9 @@
 
 #include "data/record/input_error.h"
 #include "data/record/machine.h"
+#include "data/values/spelling.h"
 
 namespace stepcast {
-
-// "rtx4090" of "RTX 4090": letters in lower case, and digits.
-std::string CanonicalName(const std::string& name);
 
 // Whether `name` is the device's name, its title or one of its aliases.
 bool IsNamed(const Device& device, const std::string& name);

@@ -5,23 +5,33 @@
 #include <vector>
 
 #include "data/values/size_limits.h"
+#include "data/values/spelling.h"
 #include "data/values/suggest.h"
 #include "data/values/utf8.h"
 
 namespace stepcast {
 
 int ParseName(std::string_view text, const InputPlace& place, const Names& known) {
-  std::string_view word = Trim(text);
+  const std::string spelled = CanonicalName(text);
+  std::string_view word = text;
   for (const OtherWord& other : known.others) {
-    if (other.word == word) word = other.name;
+    if (other.word == spelled) word = other.name;
   }
-  if (const std::optional<int> found = FindName(word, known.names)) return *found;
+  if (const std::optional<int> found = FindAlike(word, known.names)) return *found;
   throw InputError(place, std::string(text), known.problem + DidYouMean(text, known.names),
                    JoinNames(known.names));
 }
 
 std::optional<int> FindName(std::string_view name, std::span<const char* const> names) {
   const auto it = std::find(names.begin(), names.end(), name);
+  if (it == names.end()) return std::nullopt;
+  return static_cast<int>(it - names.begin());
+}
+
+std::optional<int> FindAlike(std::string_view name, std::span<const char* const> names) {
+  const std::string spelled = CanonicalName(name);
+  const auto it = std::find_if(names.begin(), names.end(),
+                               [&](const char* known) { return CanonicalName(known) == spelled; });
   if (it == names.end()) return std::nullopt;
   return static_cast<int>(it - names.begin());
 }

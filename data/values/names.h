@@ -19,25 +19,42 @@ struct OtherWord {
   std::string_view word;
   std::string_view name;
 };
+// PyTorch's DistributedDataParallel leaves the algorithm to the library.
+inline constexpr OtherWord kStrategyOtherWords[] = {{"ddp", "allreduce"}};
+// DeepSpeed's stages, and PyTorch's names.
+inline constexpr OtherWord kShardOtherWords[] = {
+    {"zero1", "optimizer"},   {"zero2", "gradients"},      {"zero3", "parameters"},
+    {"fsdp", "parameters"},   {"fullshard", "parameters"}, {"hsdp", "hybrid"},
+    {"hybridshard", "hybrid"}};
+inline constexpr OtherWord kPrecisionOtherWords[] = {
+    {"float32", "fp32"}, {"float", "fp32"}, {"single", "fp32"},   {"tensorfloat32", "tf32"},
+    {"float16", "fp16"}, {"half", "fp16"},  {"bfloat16", "bf16"}, {"float8", "fp8"}};
 // Where weights decay apart from the gradient (AdamW), an update passes over the same states.
 inline constexpr OtherWord kOptimizerOtherWords[] = {{"adamw", "adam"}};
 
 // The words of an enumeration in files and flags, in the order of its enumerators, and what is
 // wrong with any word that is neither of them nor of the others, which are read but never written.
+// All are read in any spelling (data/values/spelling.h).
 struct Names {
   std::span<const char* const> names;
   const char* problem;
   std::span<const OtherWord> others = {};
 };
-constexpr Names NamesOf(Strategy /*kind*/) { return {kStrategyNames, "is not a strategy"}; }
+constexpr Names NamesOf(Strategy /*kind*/) {
+  return {kStrategyNames, "is not a strategy", kStrategyOtherWords};
+}
 constexpr Names NamesOf(CongestionControl /*kind*/) {
   return {kCongestionControlNames, "is not a known congestion control"};
 }
 constexpr Names NamesOf(Transport /*kind*/) { return {kTransportNames, "is not a transport"}; }
 constexpr Names NamesOf(Sharding /*kind*/) { return {kShardingNames, "is not a way to shard"}; }
-constexpr Names NamesOf(Shard /*kind*/) { return {kShardNames, "cannot be shared out"}; }
+constexpr Names NamesOf(Shard /*kind*/) {
+  return {kShardNames, "cannot be shared out", kShardOtherWords};
+}
 constexpr Names NamesOf(Overlap /*kind*/) { return {kOverlapNames, "is not a way to overlap"}; }
-constexpr Names NamesOf(Precision /*kind*/) { return {kPrecisionNames, "is not a precision"}; }
+constexpr Names NamesOf(Precision /*kind*/) {
+  return {kPrecisionNames, "is not a precision", kPrecisionOtherWords};
+}
 constexpr Names NamesOf(Optimizer /*kind*/) {
   return {kOptimizerNames, "is not an optimizer", kOptimizerOtherWords};
 }
@@ -61,8 +78,11 @@ E ParseEnum(std::string_view text, const InputPlace& place) {
   return static_cast<E>(ParseName(text, place, NamesOf(E())));
 }
 
-// The position of `name` among `names`, to the letter; empty where it is none of them.
+// The position of `name` among `names`, to the letter, as programs write them; empty where it is
+// none of them.
 std::optional<int> FindName(std::string_view name, std::span<const char* const> names);
+// The same as people write them: in any spelling.
+std::optional<int> FindAlike(std::string_view name, std::span<const char* const> names);
 // "a, b, c": what an error allows.
 std::string JoinNames(std::span<const char* const> names);
 // The same of names that a file may have in any number: of more than twenty the first ten, "and

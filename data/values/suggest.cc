@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "data/values/device_name.h"
+#include "data/values/spelling.h"
 
 namespace stepcast {
 namespace {
@@ -33,7 +33,7 @@ std::size_t EditDistance(const std::string& a, const std::string& b) {
 
 std::string NearestName(std::string_view text, std::span<const std::string> names,
                         std::size_t most) {
-  const std::string wanted = CanonicalName(std::string(text.substr(0, kLongestWord)));
+  const std::string wanted = CanonicalName(text.substr(0, kLongestWord));
   if (wanted.empty() || text.size() > kLongestWord) return "";
   std::string nearest;
   std::size_t least = std::min(std::max<std::size_t>(1, wanted.size() / 3), most) + 1;

@@ -1,12 +1,12 @@
 #include "data/workloads/catalog.h"
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <string>
 #include <utility>
 
 #include "data/record/input_error.h"
+#include "data/values/spelling.h"
 #include "data/values/text_as_number.h"
 #include "data/workloads/by_numbers.h"
 #include "data/workloads/families.h"
@@ -154,19 +154,9 @@ constexpr Alias kAliases[] = {
 
 constexpr char kAtSize = '@';
 
-// "opt1.3b" of "OPT-1.3B": letters in lower case, digits and points, which tell it from opt_13b.
-std::string Spelled(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    const auto letter = static_cast<unsigned char>(c);
-    if (std::isalnum(letter) || c == '.') out += static_cast<char>(std::tolower(letter));
-  }
-  return out;
-}
-
 const Entry* FindEntry(std::string_view name) {
-  const std::string spelled = Spelled(name);
-  const auto is = [&](std::string_view known) { return Spelled(known) == spelled; };
+  const std::string spelled = CanonicalName(name);
+  const auto is = [&](std::string_view known) { return CanonicalName(known) == spelled; };
   for (const Alias& alias : kAliases) {
     if (!is(alias.alias)) continue;
     return &*std::find_if(std::begin(kEntries), std::end(kEntries),

@@ -119,7 +119,7 @@ InputError InOptionTerms(const InputError& error);
 template <class E>
 E ParseChoice(const std::string& text, const std::string& option,
               std::span<const char* const> names) {
-  if (const auto found = FindName(text, names)) return static_cast<E>(*found);
+  if (const auto found = FindAlike(text, names)) return static_cast<E>(*found);
   throw InputError(OptionPlace(option), text, "is not one of them" + DidYouMean(text, names),
                    JoinNames(names));
 }

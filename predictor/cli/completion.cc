@@ -334,7 +334,7 @@ int RunCompletion(const std::vector<std::string>& arguments) {
     return kDone;
   }
   const std::string shell = args.TextOr("shell", "");
-  const auto found = FindName(shell, kShells);
+  const auto found = FindAlike(shell, kShells);
   if (!found) {
     throw InputError({"", 0, "SHELL"}, shell, shell.empty() ? "is required" : "is not known",
                      JoinNames(kShells));

@@ -3,13 +3,17 @@
 
 #include <cmath>
 #include <iterator>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/placement.h"
+#include "data/values/spelling.h"
 #include "data/values/suggest.h"
 #include "data/values/utf8.h"
 #include "tests/support/input_error.h"
@@ -385,7 +389,10 @@ TEST(Parse, Strategies) {
     EXPECT_EQ(ParseEnum<Strategy>(kStrategyNames[i], kPlace), static_cast<Strategy>(i));
     EXPECT_STREQ(StrategyName(static_cast<Strategy>(i)), kStrategyNames[i]);
   }
-  for (const char* text : {"", "Ring", "all-reduce", "ps", "ps_sync", "ring,tree"}) {
+  EXPECT_EQ(ParseEnum<Strategy>("Ring", kPlace), Strategy::kRing);
+  EXPECT_EQ(ParseEnum<Strategy>("all-reduce", kPlace), Strategy::kAllreduce);
+  EXPECT_EQ(ParseEnum<Strategy>("PS_Sync", kPlace), Strategy::kPsSync);
+  for (const char* text : {"", "-", "rings", "all", "ps", "ring,tree", "ring.tree"}) {
     const auto error = ErrorOf([&] { ParseEnum<Strategy>(text, kPlace); });
     EXPECT_TRUE(Says(error, "is not a strategy")) << text;
     EXPECT_TRUE(Says(error,
@@ -405,7 +412,7 @@ void ExpectNames(const char* const (&names)[n], int count,
     EXPECT_EQ(parse(std::string(" ") + names[i] + "\t", kPlace), static_cast<Enum>(i));
     allowed += (i == 0 ? "" : ", ") + std::string(names[i]);
   }
-  for (const std::string text : {"", "Cubic", "x", "even,tensor", "p_norm"}) {
+  for (const std::string text : {"", "_", "cubics", "x", "even,tensor", "p.norms"}) {
     const auto error = ErrorOf([&] { parse(text, kPlace); });
     EXPECT_TRUE(Says(error, problem)) << text;
     EXPECT_TRUE(Says(error, "; allowed: " + allowed)) << text;
@@ -417,6 +424,63 @@ TEST(Parse, NamesOfOptions) {
               "is not a known congestion control");
   ExpectNames(kShardingNames, kShardingCount, ParseEnum<Sharding>, "is not a way to shard");
   ExpectNames(kOverlapNames, kOverlapCount, ParseEnum<Overlap>, "is not a way to overlap");
+}
+
+// As people and frameworks write them.
+TEST(Parse, WordsAreReadInAnySpelling) {
+  for (const char* text : {"adam", "Adam", "ADAM", "adamw", "AdamW", "adamW", "Adam-W"}) {
+    EXPECT_EQ(ParseEnum<Optimizer>(text, kPlace), Optimizer::kAdam) << text;
+  }
+  EXPECT_EQ(ParseEnum<Optimizer>("SGD", kPlace), Optimizer::kSgd);
+  EXPECT_EQ(ParseEnum<Strategy>("DDP", kPlace), Strategy::kAllreduce);
+  EXPECT_EQ(ParseEnum<Shard>("ZeRO-1", kPlace), Shard::kOptimizer);
+  EXPECT_EQ(ParseEnum<Shard>("zero_2", kPlace), Shard::kGradients);
+  EXPECT_EQ(ParseEnum<Shard>("zero3", kPlace), Shard::kParameters);
+  EXPECT_EQ(ParseEnum<Shard>("FSDP", kPlace), Shard::kParameters);
+  EXPECT_EQ(ParseEnum<Shard>("HYBRID_SHARD", kPlace), Shard::kHybrid);
+  constexpr std::pair<const char*, Precision> kPrecisions[] = {
+      {"FP16", Precision::kFp16},           {"half", Precision::kFp16},
+      {"Float16", Precision::kFp16},        {"bfloat16", Precision::kBf16},
+      {"BF16", Precision::kBf16},           {"TF32", Precision::kTf32},
+      {"TensorFloat-32", Precision::kTf32}, {"fp-32", Precision::kFp32},
+      {"float32", Precision::kFp32},        {"Float", Precision::kFp32},
+      {"single", Precision::kFp32},         {"FP8", Precision::kFp8},
+      {"float8", Precision::kFp8}};
+  for (const auto& [text, precision] : kPrecisions) {
+    EXPECT_EQ(ParseEnum<Precision>(text, kPlace), precision) << text;
+  }
+  for (const char* text : {"", "fp1.6", "fp", "16", "adagrad", "int8", "fp16,bf16"}) {
+    EXPECT_TRUE(Says(ErrorOf([&] { ParseEnum<Precision>(text, kPlace); }), "is not a precision"))
+        << text;
+    EXPECT_TRUE(Says(ErrorOf([&] { ParseEnum<Optimizer>(text, kPlace); }), "is not an optimizer"))
+        << text;
+  }
+}
+
+// Points count between digits alone; no two words of an enumeration are spelled alike.
+TEST(Parse, SpellingsTellNamesApart) {
+  EXPECT_EQ(CanonicalName("RTX 4090"), "rtx4090");
+  EXPECT_EQ(CanonicalName("OPT-1.3B"), "opt1.3b");
+  EXPECT_EQ(CanonicalName(".a. 1. .2 b.3 4.c 5.6"), "a1.2b34c5.6");
+  EXPECT_EQ(CanonicalName("_-."), "");
+  const auto all_differ = [](std::span<const char* const> names) {
+    std::set<std::string> spelled;
+    for (const char* name : names) {
+      EXPECT_TRUE(spelled.insert(CanonicalName(name)).second) << name;
+      EXPECT_FALSE(CanonicalName(name).empty()) << name;
+    }
+  };
+  all_differ(kStrategyNames);
+  all_differ(kCongestionControlNames);
+  all_differ(kTransportNames);
+  all_differ(kShardNames);
+  all_differ(kShardingNames);
+  all_differ(kOverlapNames);
+  all_differ(kCompressorNames);
+  all_differ(kPrecisionNames);
+  all_differ(kOptimizerNames);
+  all_differ(kAttentionFormNames);
+  all_differ(kRecomputeNames);
 }
 
 TEST(Parse, Hosts) {
