@@ -17,11 +17,15 @@ bool IsSoftmax(const Layer& layer, const BatchedProductOp& scores) {
          activation->rows == scores.count * scores.rows && activation->columns == scores.columns;
 }
 
-// A scale, a mask or a drop-out of the scores, as operations of their own or as passes over them.
+// A scale, a mask, a drop-out or a bound of the scores, as operations of their own or as passes
+// over them.
 bool IsOfScores(const Layer& layer, const BatchedProductOp& scores) {
   if (!layer.tensors.empty()) return false;
   const std::int64_t elements = scores.count * scores.rows * scores.columns;
   if (const auto* copy = std::get_if<CopyOp>(&layer.operation)) return copy->elements == elements;
+  if (const auto* curve = std::get_if<ActivationOp>(&layer.operation)) {
+    return curve->function == Function::kTanh && curve->rows * curve->columns == elements;
+  }
   const auto* op = std::get_if<ElementwiseOp>(&layer.operation);
   return op != nullptr && op->channels * op->positions == elements;
 }

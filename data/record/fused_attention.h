@@ -44,7 +44,8 @@ struct LayerAsRun {
 
 // In forward order. Where the workload's attention is fused, that is a product of activations, a
 // softmax, and the product that takes its result back to the first one's lengths, with a scale, a
-// mask or a drop-out between them or not. Any other layer runs by itself.
+// mask, a drop-out or a bound by a hyperbolic tangent between them or not. Any other layer runs by
+// itself.
 std::vector<LayerAsRun> LayersAsRun(const Workload& workload);
 
 // Layers from the scores of attention to their product with the values, drop-out between them: what

@@ -12,14 +12,13 @@
 
 #include "data/values/names.h"
 #include "data/values/numbers.h"
+#include "data/values/size_limits.h"
 
 namespace stepcast {
 namespace {
 
 // Longer than any layer's length, and small enough that products of three stay exact in 64 bits.
 constexpr std::int64_t kLongest = 2'000'000;
-// Elements of a whole tensor, which one number counts.
-constexpr std::int64_t kMostElements = 1'000'000'000'000;
 
 constexpr const char* kNormalizationNames[] = {"batch", "layer"};
 constexpr const char* kPoolingNames[] = {"max", "average"};
@@ -43,7 +42,7 @@ template <class E, std::size_t N>
 Named<E> Among(E& value, const char* const (&names)[N]) {
   return {&value, names};
 }
-// A count that may be as large as a tensor.
+// A count that may be as large as a whole tensor.
 struct Elements {
   std::int64_t* value;
 };
@@ -196,7 +195,7 @@ class Reader {
     *v = ParseLongInteger(text, place_, low, high);
   }
   void Take(const Elements& v, std::string_view text) const {
-    Take(v.value, text, 1, kMostElements);
+    Take(v.value, text, 1, kMostOperationElements);
   }
   void Take(Lengths2* v, std::string_view text) const {
     const std::vector<std::string_view> parts = Split(text, 'x');

@@ -32,7 +32,9 @@ inline constexpr std::size_t kMostLayersInAll = 100'000;  // of these together
 inline constexpr std::int64_t kMostParameters = 1'000'000'000'000'000;
 inline constexpr std::size_t kMostTensors = 1'000'000;  // of a network
 inline constexpr double kMostFlop = 1e24;               // of a layer
-inline constexpr double kMostActivationBytes = 1e18;    // of a layer
+// Of a tensor of one sample, as attention's scores of 128 heads and 131,072 tokens.
+inline constexpr std::int64_t kMostOperationElements = 10'000'000'000'000;
+inline constexpr double kMostActivationBytes = 1e18;  // of a layer
 inline constexpr std::int64_t kMostTensorElements = 1'000'000'000'000'000;
 inline constexpr int kMostRank = 64;
 

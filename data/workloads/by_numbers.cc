@@ -5,6 +5,7 @@
 #include <string>
 
 #include "data/record/input_error.h"
+#include "data/values/size_limits.h"
 #include "data/values/text_as_number.h"
 #include "data/workloads/families.h"
 
@@ -14,7 +15,6 @@ namespace {
 using std::to_string;
 
 constexpr std::int64_t kMostTokens = 131'072;
-constexpr std::int64_t kMostScores = 1'000'000'000'000;  // of a sample, as files may state
 
 struct NumberKey {
   std::string_view key;
@@ -146,9 +146,9 @@ class NumbersReader {
                       to_string(n.key_value_heads) + " groups",
                   "kv_heads that divide heads");
     }
-    if (n.heads * tokens * tokens > kMostScores) {
+    if (n.heads * tokens * tokens > kMostOperationElements) {
       throw Wrong("has too many scores of attention",
-                  "heads x tokens x tokens of at most " + to_string(kMostScores));
+                  "heads x tokens x tokens of at most " + to_string(kMostOperationElements));
     }
   }
 

@@ -15,7 +15,7 @@
 //   mlp         1,048,576  gpt: 4 hidden; llama: 8/3 hidden, rounded up to a multiple of 256, as in
 //                          meta-llama/llama, model.py
 //   vocabulary  1,048,576  gpt: 50,257; llama: 32,000
-//   TOKENS      131,072    gpt: 1024; llama: 2048; heads x TOKENS^2 is 10^12 at most
+//   TOKENS      131,072    gpt: 1024; llama: 2048; heads x TOKENS^2 is 10^13 at most
 //
 // With the numbers of GPT-2 and of LLaMA these are gpt2 and llama_7b under other names; but gpt
 // learns as many positions as there are tokens.

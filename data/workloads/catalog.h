@@ -12,8 +12,13 @@
 //   convnext_tiny, convnext_small, convnext_base, convnext_large
 //                      ConvNeXt                                         torchvision
 //   deepspeech2        2 convolutions, 5 bidirectional GRU of 800, 5 s  petuum/adaptdl
-//   densenet121        DenseNet-121                                     Keras
-//   efficientnet_b0    EfficientNet-B0                                  Keras
+//   densenet121, densenet169, densenet201
+//                      DenseNet                                         Keras
+//   efficientnet_b0 to efficientnet_b7
+//                      EfficientNet, 224 to 600 x as many x 3           Keras
+//   gemma_2b, gemma_7b Gemma, heads of 256, 8192 tokens                 Hugging Face, tied head
+//   gemma2_2b, gemma2_9b, gemma2_27b
+//                      Gemma 2, 4096 tokens                             Hugging Face, tied head
 //   gpt2               GPT-2 small, 1024 tokens                         Hugging Face, tied head
 //   gpt2_medium, gpt2_large, gpt2_xl
 //                      GPT-2 of 24, 36 and 48 blocks, 1024 tokens       Hugging Face, tied head
@@ -27,17 +32,27 @@
 //   llama2_70b         Llama 2, 8 heads of keys for 64, 4096 tokens     Hugging Face
 //   llama3_8b          Llama 3, 8 heads of keys for 32, 8192 tokens     Hugging Face
 //   llama3_70b         Llama 3, 8 heads of keys for 64, 8192 tokens     Hugging Face
-//   llama3.1_405b      Llama 3.1, 8 heads of keys for 128, 8192 tokens  Hugging Face
+//   llama3.1_8b, llama3.1_70b, llama3.1_405b
+//                      Llama 3.1, 8 heads of keys, 8192 tokens          Hugging Face
 //   llama3.2_1b        Llama 3.2, 8 heads of keys for 32, 8192 tokens   Hugging Face
 //   llama3.2_3b        Llama 3.2, 8 heads of keys for 24, 8192 tokens   Hugging Face
-//   mistral_7b         Mistral, 8 heads of keys for 32, 4096 tokens     Hugging Face
+//   mistral_7b, mistral_7b_v0.2, mistral_7b_v0.3
+//                      Mistral, 8 heads of keys for 32, 4096 tokens     Hugging Face
 //   mlp_imagenet       224 x 224 x 3 -> 512 -> 512 -> 1000              ours, after mlp_mnist
 //   mlp_mnist          28 x 28 -> 512 -> 512 -> 10                      Keras example mnist_mlp.py
 //   mobilenet          MobileNet v1, width 1                            Keras
 //   mobilenet_v2       MobileNet v2, width 1                            Keras
+//   mobilenet_v3_large, mobilenet_v3_small
+//                      MobileNet v3, width 1                            torchvision
 //   ncf                NeuMF, 32 factors, MovieLens-1M                  petuum/adaptdl
 //   opt_125m, opt_1.3b, opt_2.7b, opt_6.7b, opt_13b
 //                      OPT, 2048 tokens                                 Hugging Face, tied head
+//   phi3_mini, phi3_medium, phi4
+//                      Phi-3 and Phi-4, 4096 tokens                     Hugging Face
+//   qwen2.5_0.5b to qwen2.5_72b
+//                      Qwen2.5 and Qwen2, 4096 tokens                   Hugging Face
+//   qwen3_0.6b to qwen3_32b
+//                      Qwen3, heads of 128, 4096 tokens                 Hugging Face
 //   resnet18           ResNet-18                                        torchvision
 //   resnet18_cifar10   ResNet-18 for 32 x 32 x 3, 10 classes            kuangliu/pytorch-cifar
 //   resnet32           ResNet-32 for 32 x 32 x 3, 10 classes            He et al. 2015, option A
@@ -57,12 +72,15 @@
 //                      T5 v1.1 with gates, 512 tokens to 114            Hugging Face
 //   unet               U-Net, padded, 512 x 512 x 3, 2 classes          milesial/Pytorch-UNet
 //   vgg16, vgg19       VGG, configurations D and E                      Keras
-//   vit_b_16, vit_b_32, vit_l_16, vit_h_14
+//   vit_b_16, vit_b_32, vit_l_16, vit_l_32, vit_h_14
 //                      ViT, base to huge, patches of 14 to 32           torchvision
+//   vit_ti_16, vit_s_16
+//                      ViT, tiny and small                              timm, as DeiT
 //   whisper_small      30 s of speech to 448 tokens                     Hugging Face, tied head
 //   wide_resnet50_2, wide_resnet101_2
 //                      Wide ResNet, blocks twice as wide                torchvision
 //   yolov3             YOLOv3, 416 x 416 x 3, 80 classes (COCO)         Darknet, ultralytics/yolov3
+//   yolov8n to yolov8x YOLOv8, 640 x 640 x 3, 80 classes (COCO)         ultralytics, trained ones
 //
 // `parameters` is the total as that publisher prints it: Keras counts the moving statistics of
 // normalisation layers, and Hugging Face the positions of Whisper's encoder, which are not trained;
@@ -81,11 +99,12 @@
 // and Switch are those of the input, the output has 114 (of the pretraining's 512) whatever they
 // are; Whisper's are those of the text, of 30 s of speech always.
 //
-// Attention is fused in llama*, codellama_34b and mistral_7b, as LLaMA's and Mistral's papers say
-// and their successors are taken to have kept, and plain in all others. Layers are those of plain
-// attention either way. The positions of LLaMA are no table, so that llama_7b and llama_13b take as
-// many tokens as Llama 2 was trained on; a window of Mistral's attention is as long as its longest
-// sequence here.
+// Attention is fused in llama*, codellama_34b and mistral_7b*, as LLaMA's and Mistral's papers say
+// and their successors, qwen*, phi* and gemma* among them, are taken to have kept, and plain in all
+// others. Layers are those of plain attention either way. The positions of LLaMA are no table, so
+// that llama_7b and llama_13b take as many tokens as Llama 2 was trained on; those after Llama 2
+// take as many as their publishers say, but that a window of the attention of mistral_7b and of
+// gemma2_* is as long as their longest sequence here, and phi3_* are those without a window.
 //
 // Decoders that are not in the table are known by their numbers, like
 // gpt:layers=24:hidden=2048:heads=16@2048 (by_numbers.h).
@@ -109,11 +128,13 @@ namespace stepcast {
 std::vector<std::string> WorkloadNames();
 
 // The network, decoder or message of that name, generated anew at each call (within some ms at
-// most), or nothing. Case and signs but points do not count ("ResNet-50"), and other common names
-// are understood: bert, bert_base_uncased, bert_large_uncased, bloom, googlenet, gpt2_small,
-// gpt_neox, llama3, llama3.1_8b and _70b, mistral, mobilenet_v1, neumf, resnet200_v2,
-// resnet50_v1.5, roberta, switch_base, t5, t5_v1.1_*, vit, whisper. Throws InputError for a known
-// network with a size that it does not take, and for wrong numbers.
+// most), or nothing. Case and signs but points between
+// digits do not count ("ResNet-50"), and other common names
+// are understood: bert, bert_base_uncased, bert_large_uncased, bloom, deit_tiny and _small,
+// googlenet, gpt2_small, gpt_neox, llama3, llama3.1, llama3.3_70b, mistral, mistral_7b_v0.1,
+// mobilenet_v1, neumf, phi3, phi3_*_128k, phi4_14b, qwen2_*, resnet200_v2, resnet50_v1.5, roberta,
+// switch_base, t5, t5_v1.1_*, vit, vit_tiny_16, whisper. Throws InputError for a known network with
+// a size that it does not take, and for wrong numbers.
 std::optional<Workload> FindWorkload(std::string_view name);
 
 // A network of which nothing is known but its size: all parameters have gradients of 4 bytes.

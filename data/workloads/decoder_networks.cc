@@ -1,8 +1,10 @@
 // Radford et al.: Language Models are Unsupervised Multitask Learners (2019); Zhang et al.: OPT
 // (arXiv 2205.01068); Black et al.: GPT-NeoX-20B (2204.06745); Workshop et al.: BLOOM (2211.05100);
 // Touvron et al.: LLaMA (2302.13971) and Llama 2 (2307.09288); Roziere et al.: Code Llama
-// (2308.12950); Grattafiori et al.: Llama 3 (2407.21783); Jiang et al.: Mistral 7B (2310.06825). As
-// Hugging Face transformers builds them.
+// (2308.12950); Grattafiori et al.: Llama 3 (2407.21783); Jiang et al.: Mistral 7B (2310.06825);
+// Qwen Team: Qwen2.5 (2412.15115) and Qwen3 (2505.09388); Abdin et al.: Phi-3 (2404.14219) and
+// Phi-4 (2412.08905); Gemma Team: Gemma (2403.08295) and Gemma 2 (2408.00118). As Hugging Face
+// transformers builds them.
 #include <string>
 
 #include "data/workloads/families.h"
@@ -105,52 +107,82 @@ Workload Opt(const LanguageModel& model, std::int64_t tokens) {
   return net.Finish(Statistics::kNotInTotal);
 }
 
+// In what decoders after LLaMA differ from it.
+struct LlamaForm {
+  bool tied = false;               // the output layer, to the embedding
+  bool projection_bias = false;    // of queries, keys and values, not of their output
+  bool head_norms = false;         // of queries and keys
+  std::int64_t head_features = 0;  // where heads do not divide the features of a token
+  bool fused_projections = false;  // one for queries, keys and values, and one for gate and up
+  Function gate = Function::kSwish;
+  bool scaled_embedding = false;
+  bool norms_behind = false;  // attention and feed-forward part are normalised before the sums too
+  bool capped = false;        // scores of attention, and of the vocabulary
+};
+
 struct LlamaSizes {
   std::int64_t key_value_heads = 0;
   std::int64_t hidden = 0;  // of the feed-forward part
   std::int64_t vocabulary = 0;
   const char* paper = nullptr;
   const char* architecture = "LlamaForCausalLM";
-  bool tied = false;
+  LlamaForm form = {};
 };
 
-// No layer has a bias, and the output layer has a weight of its own unless it is tied. They were
-// trained with fused attention (arXiv 2302.13971, section 2.4; 2310.06825, section 2), which their
-// successors kept; networks before them were not.
-void WriteLlama(NetworkBuilder& net, const DecoderNumbers& n, std::int64_t tokens, bool tied) {
+// No layer has a bias, and the output layer has a weight of its own, unless the form says
+// otherwise. They were trained with fused attention (arXiv 2302.13971, section 2.4; 2310.06825,
+// section 2), which their successors kept; networks before them were not.
+void WriteLlama(NetworkBuilder& net, const DecoderNumbers& n, std::int64_t tokens,
+                const LlamaForm& form) {
   net.FuseAttention();
   net.Embedding("embed_tokens", {.rows = n.vocabulary, .features = n.hidden, .tokens = tokens});
   const Shape sequence = net.shape();
+  if (form.scaled_embedding) net.Rearrange("embed_tokens.scale", sequence);
   for (std::int64_t i = 0; i < n.layers; ++i) {
     const std::string layer = "layers." + to_string(i) + ".";
     net.RmsNorm(layer + "input_layernorm");
     net.Attention(layer + "self_attn", {.heads = n.heads,
+                                        .fused_projections = form.fused_projections,
                                         .key_value_heads = n.key_value_heads,
-                                        .bias = false,
+                                        .head_features = form.head_features,
+                                        .bias = form.projection_bias,
+                                        .output_bias = false,
+                                        .head_norms = form.head_norms,
+                                        .capped_scores = form.capped,
                                         .rotary = true,
                                         .causal = true});
+    if (form.norms_behind) net.RmsNorm(layer + "post_attention_layernorm");
     net.Add(layer + "self_attn.add", sequence);
-    net.RmsNorm(layer + "post_attention_layernorm");
-    net.Dense(layer + "mlp.gate_proj", {.units = n.mlp, .bias = false});
-    net.Activation(layer + "mlp.silu", Function::kSwish);
-    const Shape gate = net.shape();
-    net.set_shape(sequence);
-    net.Dense(layer + "mlp.up_proj", {.units = n.mlp, .bias = false});
-    net.Multiply(layer + "mlp.gate", gate);
+    net.RmsNorm(layer +
+                (form.norms_behind ? "pre_feedforward_layernorm" : "post_attention_layernorm"));
+    const Shape inner = {tokens, 1, n.mlp};
+    if (form.fused_projections) {
+      net.Dense(layer + "mlp.gate_up_proj", {.units = 2 * n.mlp, .bias = false});
+      net.set_shape(inner);
+      net.Activation(layer + "mlp.silu", form.gate);
+    } else {
+      net.Dense(layer + "mlp.gate_proj", {.units = n.mlp, .bias = false});
+      net.Activation(layer + (form.gate == Function::kSwish ? "mlp.silu" : "mlp.gelu"), form.gate);
+      net.set_shape(sequence);
+      net.Dense(layer + "mlp.up_proj", {.units = n.mlp, .bias = false});
+    }
+    net.Multiply(layer + "mlp.gate", inner);
     net.Dense(layer + "mlp.down_proj", {.units = n.hidden, .bias = false});
+    if (form.norms_behind) net.RmsNorm(layer + "post_feedforward_layernorm");
     net.Add(layer + "mlp.add", sequence);
   }
   net.RmsNorm("norm");
-  net.Dense("lm_head", {.units = n.vocabulary, .bias = false, .tied = tied});
+  net.Dense("lm_head", {.units = n.vocabulary, .bias = false, .tied = form.tied});
+  if (form.capped) net.CapAt("lm_head.cap");
 }
 
 Workload Llama(const LanguageModel& model, const LlamaSizes& sizes, std::int64_t tokens) {
-  NetworkBuilder net(
-      model.name,
-      std::string(model.title) + ", " + to_string(tokens) + (sizes.tied ? kTiedHead : " tokens"),
-      "Hugging Face " + std::string(sizes.architecture) + ", " + model.repository + "; " +
-          sizes.paper,
-      {tokens, 1, 1});
+  NetworkBuilder net(model.name,
+                     std::string(model.title) + ", " + to_string(tokens) +
+                         (sizes.form.tied ? kTiedHead : " tokens"),
+                     "Hugging Face " + std::string(sizes.architecture) + ", " + model.repository +
+                         "; " + sizes.paper,
+                     {tokens, 1, 1});
   WriteLlama(net,
              {.layers = model.blocks,
               .hidden = model.features,
@@ -158,8 +190,21 @@ Workload Llama(const LanguageModel& model, const LlamaSizes& sizes, std::int64_t
               .key_value_heads = sizes.key_value_heads,
               .mlp = sizes.hidden,
               .vocabulary = sizes.vocabulary},
-             tokens, sizes.tied);
+             tokens, sizes.form);
   return net.Finish(Statistics::kNotInTotal);
+}
+
+LlamaForm GemmaForm(std::int64_t head_features) {
+  return {.tied = true,
+          .head_features = head_features,
+          .gate = Function::kGeluTanh,
+          .scaled_embedding = true};
+}
+LlamaForm Gemma2Form(std::int64_t head_features) {
+  LlamaForm form = GemmaForm(head_features);
+  form.norms_behind = true;
+  form.capped = true;
+  return form;
 }
 
 // "24 layers of 2048, 16 heads".
@@ -271,7 +316,7 @@ Workload LlamaOf(const std::string& name, const DecoderNumbers& numbers, std::in
       name, "LLaMA of " + NumbersText(numbers) + ", " + to_string(tokens) + " tokens",
       "numbers as told, form of Hugging Face LlamaForCausalLM; Touvron et al., arXiv 2302.13971",
       {tokens, 1, 1});
-  WriteLlama(net, numbers, tokens, /*tied=*/false);
+  WriteLlama(net, numbers, tokens, /*form=*/{});
   return net.Finish(Statistics::kNotInTotal);
 }
 
@@ -308,23 +353,242 @@ Workload Llama3With70B(std::int64_t tokens) {
   return Llama({"llama3_70b", "Llama 3 70B", "meta-llama/Meta-Llama-3-70B", 80, 8192, 64},
                {8, 28672, 128256, "Grattafiori et al., arXiv 2407.21783"}, tokens);
 }
-// Llama 3.1 of 8 B and 70 B has the layers of Llama 3.
+// Of 8 B and 70 B it has the layers of Llama 3, and its positions go on for longer.
+Workload Llama31With8B(std::int64_t tokens) {
+  return Llama({"llama3.1_8b", "Llama 3.1 8B", "meta-llama/Llama-3.1-8B", 32, 4096, 32},
+               {8, 14336, 128256, "Grattafiori et al., arXiv 2407.21783"}, tokens);
+}
+Workload Llama31With70B(std::int64_t tokens) {
+  return Llama({"llama3.1_70b", "Llama 3.1 70B", "meta-llama/Llama-3.1-70B", 80, 8192, 64},
+               {8, 28672, 128256, "Grattafiori et al., arXiv 2407.21783"}, tokens);
+}
 Workload Llama31With405B(std::int64_t tokens) {
   return Llama({"llama3.1_405b", "Llama 3.1 405B", "meta-llama/Llama-3.1-405B", 126, 16384, 128},
                {8, 53248, 128256, "Grattafiori et al., arXiv 2407.21783"}, tokens);
 }
 Workload Llama32With1B(std::int64_t tokens) {
   return Llama({"llama3.2_1b", "Llama 3.2 1B", "meta-llama/Llama-3.2-1B", 16, 2048, 32},
-               {8, 8192, 128256, "Meta's model card, 2024", "LlamaForCausalLM", true}, tokens);
+               {8, 8192, 128256, "Meta's model card, 2024", "LlamaForCausalLM", {.tied = true}},
+               tokens);
 }
 Workload Llama32With3B(std::int64_t tokens) {
   return Llama({"llama3.2_3b", "Llama 3.2 3B", "meta-llama/Llama-3.2-3B", 28, 3072, 24},
-               {8, 8192, 128256, "Meta's model card, 2024", "LlamaForCausalLM", true}, tokens);
+               {8, 8192, 128256, "Meta's model card, 2024", "LlamaForCausalLM", {.tied = true}},
+               tokens);
 }
-// Each position sees the 4096 before it: all of them in sequences that are no longer.
+// Each position of the first version sees the 4096 before it: all of them in sequences that are no
+// longer. Later versions see all.
 Workload Mistral7B(std::int64_t tokens) {
   return Llama({"mistral_7b", "Mistral 7B", "mistralai/Mistral-7B-v0.1", 32, 4096, 32},
                {8, 14336, 32000, "Jiang et al., arXiv 2310.06825", "MistralForCausalLM"}, tokens);
+}
+Workload Mistral7BVersion2(std::int64_t tokens) {
+  return Llama(
+      {"mistral_7b_v0.2", "Mistral 7B v0.2", "mistralai/Mistral-7B-Instruct-v0.2", 32, 4096, 32},
+      {8, 14336, 32000, "Jiang et al., arXiv 2310.06825", "MistralForCausalLM"}, tokens);
+}
+Workload Mistral7BVersion3(std::int64_t tokens) {
+  return Llama({"mistral_7b_v0.3", "Mistral 7B v0.3", "mistralai/Mistral-7B-v0.3", 32, 4096, 32},
+               {8, 14336, 32768, "Jiang et al., arXiv 2310.06825", "MistralForCausalLM"}, tokens);
+}
+
+// Of the sizes that both have, Qwen2 has the layers of Qwen2.5.
+Workload Qwen25With500M(std::int64_t tokens) {
+  return Llama({"qwen2.5_0.5b", "Qwen2.5 0.5B", "Qwen/Qwen2.5-0.5B", 24, 896, 14},
+               {2,
+                4864,
+                151936,
+                "Qwen Team, arXiv 2412.15115",
+                "Qwen2ForCausalLM",
+                {.tied = true, .projection_bias = true}},
+               tokens);
+}
+Workload Qwen25With1500M(std::int64_t tokens) {
+  return Llama({"qwen2.5_1.5b", "Qwen2.5 1.5B", "Qwen/Qwen2.5-1.5B", 28, 1536, 12},
+               {2,
+                8960,
+                151936,
+                "Qwen Team, arXiv 2412.15115",
+                "Qwen2ForCausalLM",
+                {.tied = true, .projection_bias = true}},
+               tokens);
+}
+Workload Qwen25With3B(std::int64_t tokens) {
+  return Llama({"qwen2.5_3b", "Qwen2.5 3B", "Qwen/Qwen2.5-3B", 36, 2048, 16},
+               {2,
+                11008,
+                151936,
+                "Qwen Team, arXiv 2412.15115",
+                "Qwen2ForCausalLM",
+                {.tied = true, .projection_bias = true}},
+               tokens);
+}
+Workload Qwen25With7B(std::int64_t tokens) {
+  return Llama({"qwen2.5_7b", "Qwen2.5 7B", "Qwen/Qwen2.5-7B", 28, 3584, 28},
+               {4,
+                18944,
+                152064,
+                "Qwen Team, arXiv 2412.15115",
+                "Qwen2ForCausalLM",
+                {.projection_bias = true}},
+               tokens);
+}
+Workload Qwen25With14B(std::int64_t tokens) {
+  return Llama({"qwen2.5_14b", "Qwen2.5 14B", "Qwen/Qwen2.5-14B", 48, 5120, 40},
+               {8,
+                13824,
+                152064,
+                "Qwen Team, arXiv 2412.15115",
+                "Qwen2ForCausalLM",
+                {.projection_bias = true}},
+               tokens);
+}
+Workload Qwen25With32B(std::int64_t tokens) {
+  return Llama({"qwen2.5_32b", "Qwen2.5 32B", "Qwen/Qwen2.5-32B", 64, 5120, 40},
+               {8,
+                27648,
+                152064,
+                "Qwen Team, arXiv 2412.15115",
+                "Qwen2ForCausalLM",
+                {.projection_bias = true}},
+               tokens);
+}
+Workload Qwen25With72B(std::int64_t tokens) {
+  return Llama({"qwen2.5_72b", "Qwen2.5 72B", "Qwen/Qwen2.5-72B", 80, 8192, 64},
+               {8,
+                29568,
+                152064,
+                "Qwen Team, arXiv 2412.15115",
+                "Qwen2ForCausalLM",
+                {.projection_bias = true}},
+               tokens);
+}
+
+Workload Qwen3With600M(std::int64_t tokens) {
+  return Llama({"qwen3_0.6b", "Qwen3 0.6B", "Qwen/Qwen3-0.6B", 28, 1024, 16},
+               {8,
+                3072,
+                151936,
+                "Qwen Team, arXiv 2505.09388",
+                "Qwen3ForCausalLM",
+                {.tied = true, .head_norms = true, .head_features = 128}},
+               tokens);
+}
+Workload Qwen3With1700M(std::int64_t tokens) {
+  return Llama({"qwen3_1.7b", "Qwen3 1.7B", "Qwen/Qwen3-1.7B", 28, 2048, 16},
+               {8,
+                6144,
+                151936,
+                "Qwen Team, arXiv 2505.09388",
+                "Qwen3ForCausalLM",
+                {.tied = true, .head_norms = true, .head_features = 128}},
+               tokens);
+}
+Workload Qwen3With4B(std::int64_t tokens) {
+  return Llama({"qwen3_4b", "Qwen3 4B", "Qwen/Qwen3-4B", 36, 2560, 32},
+               {8,
+                9728,
+                151936,
+                "Qwen Team, arXiv 2505.09388",
+                "Qwen3ForCausalLM",
+                {.tied = true, .head_norms = true, .head_features = 128}},
+               tokens);
+}
+Workload Qwen3With8B(std::int64_t tokens) {
+  return Llama({"qwen3_8b", "Qwen3 8B", "Qwen/Qwen3-8B", 36, 4096, 32},
+               {8,
+                12288,
+                151936,
+                "Qwen Team, arXiv 2505.09388",
+                "Qwen3ForCausalLM",
+                {.head_norms = true, .head_features = 128}},
+               tokens);
+}
+Workload Qwen3With14B(std::int64_t tokens) {
+  return Llama({"qwen3_14b", "Qwen3 14B", "Qwen/Qwen3-14B", 40, 5120, 40},
+               {8,
+                17408,
+                151936,
+                "Qwen Team, arXiv 2505.09388",
+                "Qwen3ForCausalLM",
+                {.head_norms = true, .head_features = 128}},
+               tokens);
+}
+Workload Qwen3With32B(std::int64_t tokens) {
+  return Llama({"qwen3_32b", "Qwen3 32B", "Qwen/Qwen3-32B", 64, 5120, 64},
+               {8,
+                25600,
+                151936,
+                "Qwen Team, arXiv 2505.09388",
+                "Qwen3ForCausalLM",
+                {.head_norms = true, .head_features = 128}},
+               tokens);
+}
+
+// Those that take 128 Ki tokens: of the others a position sees but the 2047 before it.
+Workload Phi3Mini(std::int64_t tokens) {
+  return Llama({"phi3_mini", "Phi-3 mini", "microsoft/Phi-3-mini-128k-instruct", 32, 3072, 32},
+               {32,
+                8192,
+                32064,
+                "Abdin et al., arXiv 2404.14219",
+                "Phi3ForCausalLM",
+                {.fused_projections = true}},
+               tokens);
+}
+Workload Phi3Medium(std::int64_t tokens) {
+  return Llama(
+      {"phi3_medium", "Phi-3 medium", "microsoft/Phi-3-medium-128k-instruct", 40, 5120, 40},
+      {10,
+       17920,
+       32064,
+       "Abdin et al., arXiv 2404.14219",
+       "Phi3ForCausalLM",
+       {.fused_projections = true}},
+      tokens);
+}
+Workload Phi4(std::int64_t tokens) {
+  return Llama({"phi4", "Phi-4", "microsoft/phi-4", 40, 5120, 40},
+               {10,
+                17920,
+                100352,
+                "Abdin et al., arXiv 2412.08905",
+                "Phi3ForCausalLM",
+                {.fused_projections = true}},
+               tokens);
+}
+
+Workload GemmaWith2B(std::int64_t tokens) {
+  return Llama(
+      {"gemma_2b", "Gemma 2B", "google/gemma-2b", 18, 2048, 8},
+      {1, 16384, 256000, "Gemma Team, arXiv 2403.08295", "GemmaForCausalLM", GemmaForm(256)},
+      tokens);
+}
+Workload GemmaWith7B(std::int64_t tokens) {
+  return Llama(
+      {"gemma_7b", "Gemma 7B", "google/gemma-7b", 28, 3072, 16},
+      {16, 24576, 256000, "Gemma Team, arXiv 2403.08295", "GemmaForCausalLM", GemmaForm(256)},
+      tokens);
+}
+// Every other block sees the 4096 positions before it alone: all of them in sequences that are no
+// longer.
+Workload Gemma2With2B(std::int64_t tokens) {
+  return Llama(
+      {"gemma2_2b", "Gemma 2 2B", "google/gemma-2-2b", 26, 2304, 8},
+      {4, 9216, 256000, "Gemma Team, arXiv 2408.00118", "Gemma2ForCausalLM", Gemma2Form(256)},
+      tokens);
+}
+Workload Gemma2With9B(std::int64_t tokens) {
+  return Llama(
+      {"gemma2_9b", "Gemma 2 9B", "google/gemma-2-9b", 42, 3584, 16},
+      {8, 14336, 256000, "Gemma Team, arXiv 2408.00118", "Gemma2ForCausalLM", Gemma2Form(256)},
+      tokens);
+}
+Workload Gemma2With27B(std::int64_t tokens) {
+  return Llama(
+      {"gemma2_27b", "Gemma 2 27B", "google/gemma-2-27b", 46, 4608, 32},
+      {16, 36864, 256000, "Gemma Team, arXiv 2408.00118", "Gemma2ForCausalLM", Gemma2Form(128)},
+      tokens);
 }
 
 }  // namespace stepcast

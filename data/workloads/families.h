@@ -46,7 +46,16 @@ Workload ConvNeXtLarge(std::int64_t pixels);
 // mobile_networks.cc
 Workload MobileNet(std::int64_t pixels);
 Workload MobileNetV2(std::int64_t pixels);
+Workload MobileNetV3Large(std::int64_t pixels);
+Workload MobileNetV3Small(std::int64_t pixels);
 Workload EfficientNetB0(std::int64_t pixels);
+Workload EfficientNetB1(std::int64_t pixels);
+Workload EfficientNetB2(std::int64_t pixels);
+Workload EfficientNetB3(std::int64_t pixels);
+Workload EfficientNetB4(std::int64_t pixels);
+Workload EfficientNetB5(std::int64_t pixels);
+Workload EfficientNetB6(std::int64_t pixels);
+Workload EfficientNetB7(std::int64_t pixels);
 
 // inception_networks.cc
 Workload InceptionV1(std::int64_t pixels);
@@ -59,15 +68,20 @@ Workload AlexNet();
 Workload Vgg16();
 Workload Vgg19();
 Workload DenseNet121(std::int64_t pixels);
+Workload DenseNet169(std::int64_t pixels);
+Workload DenseNet201(std::int64_t pixels);
 
 // transformer_networks.cc
 Workload BertBase(std::int64_t tokens);
 Workload BertLarge(std::int64_t tokens);
 Workload RobertaBase(std::int64_t tokens);
 Workload RobertaLarge(std::int64_t tokens);
+Workload VitTi16(std::int64_t pixels);
+Workload VitS16(std::int64_t pixels);
 Workload VitB16(std::int64_t pixels);
 Workload VitB32(std::int64_t pixels);
 Workload VitL16(std::int64_t pixels);
+Workload VitL32(std::int64_t pixels);
 Workload VitH14(std::int64_t pixels);
 
 // decoder_networks.cc
@@ -100,12 +114,37 @@ Workload Llama2With7B(std::int64_t tokens);
 Workload Llama2With13B(std::int64_t tokens);
 Workload Llama2With70B(std::int64_t tokens);
 Workload CodeLlama34B(std::int64_t tokens);
+Workload Llama31With8B(std::int64_t tokens);
+Workload Llama31With70B(std::int64_t tokens);
 Workload Llama31With405B(std::int64_t tokens);
 Workload Llama32With1B(std::int64_t tokens);
 Workload Llama32With3B(std::int64_t tokens);
 Workload Llama3With8B(std::int64_t tokens);
 Workload Llama3With70B(std::int64_t tokens);
 Workload Mistral7B(std::int64_t tokens);
+Workload Mistral7BVersion2(std::int64_t tokens);
+Workload Mistral7BVersion3(std::int64_t tokens);
+Workload Qwen25With500M(std::int64_t tokens);
+Workload Qwen25With1500M(std::int64_t tokens);
+Workload Qwen25With3B(std::int64_t tokens);
+Workload Qwen25With7B(std::int64_t tokens);
+Workload Qwen25With14B(std::int64_t tokens);
+Workload Qwen25With32B(std::int64_t tokens);
+Workload Qwen25With72B(std::int64_t tokens);
+Workload Qwen3With600M(std::int64_t tokens);
+Workload Qwen3With1700M(std::int64_t tokens);
+Workload Qwen3With4B(std::int64_t tokens);
+Workload Qwen3With8B(std::int64_t tokens);
+Workload Qwen3With14B(std::int64_t tokens);
+Workload Qwen3With32B(std::int64_t tokens);
+Workload Phi3Mini(std::int64_t tokens);
+Workload Phi3Medium(std::int64_t tokens);
+Workload Phi4(std::int64_t tokens);
+Workload GemmaWith2B(std::int64_t tokens);
+Workload GemmaWith7B(std::int64_t tokens);
+Workload Gemma2With2B(std::int64_t tokens);
+Workload Gemma2With9B(std::int64_t tokens);
+Workload Gemma2With27B(std::int64_t tokens);
 Workload GptNeox20B(std::int64_t tokens);
 Workload Bloom7B1(std::int64_t tokens);
 
@@ -121,6 +160,11 @@ Workload WhisperSmall(std::int64_t tokens);
 
 // other_networks.cc
 Workload YoloV3(std::int64_t pixels);
+Workload YoloV8N(std::int64_t pixels);
+Workload YoloV8S(std::int64_t pixels);
+Workload YoloV8M(std::int64_t pixels);
+Workload YoloV8L(std::int64_t pixels);
+Workload YoloV8X(std::int64_t pixels);
 Workload UNet(std::int64_t pixels);
 Workload DeepSpeech2();
 Workload NeuralCollaborativeFiltering();

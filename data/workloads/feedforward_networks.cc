@@ -54,6 +54,44 @@ Workload Vgg(const std::string& depth, const std::array<int, 5>& convolutions) {
   return net.Finish(Statistics::kInTotal);
 }
 
+Workload DenseNet(const std::string& depth, const std::array<int, 4>& blocks, std::int64_t pixels) {
+  NetworkBuilder net("densenet" + depth, "DenseNet-" + depth + ", " + ImageText(pixels),
+                     "Keras applications, DenseNet" + depth + "; Huang et al., arXiv 1608.06993",
+                     {pixels, pixels, 3});
+  constexpr std::int64_t kGrowth = 32;
+  const auto norm_relu = [&net](const std::string& name) {
+    net.BatchNorm(name + "_bn");
+    net.Activation(name + "_relu", Function::kRelu);
+  };
+  net.Conv2d(
+      "conv1_conv",
+      {.filters = 64, .kernel = 7, .stride = 2, .padding = Padding::Explicit(3), .bias = false});
+  norm_relu("conv1");
+  net.MaxPool("pool1", {.window = 3, .padding = Padding::Explicit(1)});
+  for (std::size_t stage = 0; stage < blocks.size(); ++stage) {
+    const std::string number = to_string(stage + 2);
+    for (int i = 1; i <= blocks.at(stage); ++i) {
+      const std::string block = "conv" + number + "_block" + to_string(i);
+      const std::int64_t channels = net.shape().channels;
+      norm_relu(block + "_0");
+      net.Conv2d(block + "_1_conv", {.filters = 4 * kGrowth, .bias = false});
+      norm_relu(block + "_1");
+      net.Conv2d(block + "_2_conv", {.filters = kGrowth, .kernel = 3, .bias = false});
+      net.Concat(block + "_concat", channels + kGrowth);
+    }
+    if (stage + 1 < blocks.size()) {
+      const std::string transition = "pool" + number;
+      norm_relu(transition);
+      net.Conv2d(transition + "_conv", {.filters = net.shape().channels / 2, .bias = false});
+      net.AveragePool(transition + "_pool", {.window = 2});
+    }
+  }
+  norm_relu("conv5");
+  net.GlobalAveragePool("avg_pool");
+  Classify(net, 1000);
+  return net.Finish(Statistics::kInTotal);
+}
+
 }  // namespace
 
 Workload MlpMnist() {
@@ -96,43 +134,8 @@ Workload AlexNet() {
 Workload Vgg16() { return Vgg("16", {2, 2, 3, 3, 3}); }
 Workload Vgg19() { return Vgg("19", {2, 2, 4, 4, 4}); }
 
-Workload DenseNet121(std::int64_t pixels) {
-  NetworkBuilder net("densenet121", "DenseNet-121, " + ImageText(pixels),
-                     "Keras applications, DenseNet121; Huang et al., arXiv 1608.06993",
-                     {pixels, pixels, 3});
-  constexpr std::array<int, 4> kBlocks = {6, 12, 24, 16};
-  constexpr std::int64_t kGrowth = 32;
-  const auto norm_relu = [&net](const std::string& name) {
-    net.BatchNorm(name + "_bn");
-    net.Activation(name + "_relu", Function::kRelu);
-  };
-  net.Conv2d(
-      "conv1_conv",
-      {.filters = 64, .kernel = 7, .stride = 2, .padding = Padding::Explicit(3), .bias = false});
-  norm_relu("conv1");
-  net.MaxPool("pool1", {.window = 3, .padding = Padding::Explicit(1)});
-  for (std::size_t stage = 0; stage < kBlocks.size(); ++stage) {
-    const std::string number = to_string(stage + 2);
-    for (int i = 1; i <= kBlocks.at(stage); ++i) {
-      const std::string block = "conv" + number + "_block" + to_string(i);
-      const std::int64_t channels = net.shape().channels;
-      norm_relu(block + "_0");
-      net.Conv2d(block + "_1_conv", {.filters = 4 * kGrowth, .bias = false});
-      norm_relu(block + "_1");
-      net.Conv2d(block + "_2_conv", {.filters = kGrowth, .kernel = 3, .bias = false});
-      net.Concat(block + "_concat", channels + kGrowth);
-    }
-    if (stage + 1 < kBlocks.size()) {
-      const std::string transition = "pool" + number;
-      norm_relu(transition);
-      net.Conv2d(transition + "_conv", {.filters = net.shape().channels / 2, .bias = false});
-      net.AveragePool(transition + "_pool", {.window = 2});
-    }
-  }
-  norm_relu("conv5");
-  net.GlobalAveragePool("avg_pool");
-  Classify(net, 1000);
-  return net.Finish(Statistics::kInTotal);
-}
+Workload DenseNet121(std::int64_t pixels) { return DenseNet("121", {6, 12, 24, 16}, pixels); }
+Workload DenseNet169(std::int64_t pixels) { return DenseNet("169", {6, 12, 32, 32}, pixels); }
+Workload DenseNet201(std::int64_t pixels) { return DenseNet("201", {6, 12, 48, 32}, pixels); }
 
 }  // namespace stepcast

@@ -272,55 +272,66 @@ void NetworkBuilder::Attention(const std::string& name, const AttentionOptions& 
   const std::int64_t features = sequence.channels;
   const std::int64_t key_value_heads =
       options.key_value_heads > 0 ? options.key_value_heads : options.heads;
-  Require(features % options.heads == 0, name, "features do not divide into the heads");
+  Require(options.head_features > 0 || features % options.heads == 0, name,
+          "features do not divide into the heads");
   Require(options.heads % key_value_heads == 0, name, "heads do not divide into the groups");
-  const std::int64_t depth = features / options.heads;
-  if (options.fused_projections) {
-    Require(memory == sequence && key_value_heads == options.heads, name,
-            "the projections cannot be fused");
-    Dense(name + ".query_key_value", {.units = 3 * features, .bias = options.bias});
-    if (options.rotary) {
-      for (const char* turned : {".query.rotary", ".key.rotary"}) {
-        shape_ = sequence;
-        Rotate(name + turned, options.rotary_divisor);
-      }
+  const std::int64_t depth =
+      options.head_features > 0 ? options.head_features : features / options.heads;
+  const Shape queries = {tokens, 1, options.heads * depth};
+  const Shape keys = {memory_tokens, 1, key_value_heads * depth};
+  const auto prepare = [&](const std::string& part, std::int64_t heads) {
+    const Shape whole = shape_;
+    if (options.head_norms) {
+      shape_ = {whole.height, heads, depth};
+      RmsNorm(part + ".norm");
+      shape_ = whole;
     }
+    if (options.rotary) Rotate(part + ".rotary", options.rotary_divisor);
+  };
+  if (options.fused_projections) {
+    Require(memory == sequence, name, "the projections cannot be fused");
+    Dense(name + ".query_key_value",
+          {.units = queries.channels + 2 * keys.channels, .bias = options.bias});
+    shape_ = queries;
+    prepare(name + ".query", options.heads);
+    shape_ = keys;
+    prepare(name + ".key", key_value_heads);
   } else {
-    Dense(name + ".query", {.units = features, .bias = options.bias});
-    if (options.rotary) Rotate(name + ".query.rotary", options.rotary_divisor);
+    Dense(name + ".query", {.units = queries.channels, .bias = options.bias});
+    prepare(name + ".query", options.heads);
     shape_ = memory;
-    Dense(name + ".key",
-          {.units = key_value_heads * depth, .bias = options.bias && options.key_bias});
-    if (options.rotary) Rotate(name + ".key.rotary", options.rotary_divisor);
+    Dense(name + ".key", {.units = keys.channels, .bias = options.bias && options.key_bias});
+    prepare(name + ".key", key_value_heads);
     shape_ = memory;
-    Dense(name + ".value", {.units = key_value_heads * depth, .bias = options.bias});
+    Dense(name + ".value", {.units = keys.channels, .bias = options.bias});
   }
   if (options.in_passes) {
-    Rearrange(name + ".query.heads", sequence);
-    Rearrange(name + ".key.heads", {memory_tokens, 1, key_value_heads * depth});
-    Rearrange(name + ".value.heads", {memory_tokens, 1, key_value_heads * depth});
+    Rearrange(name + ".query.heads", queries);
+    Rearrange(name + ".key.heads", keys);
+    Rearrange(name + ".value.heads", keys);
   }
   // Every head multiplies tokens x (features / heads) matrices.
   shape_ = {options.heads * tokens, 1, memory_tokens};
-  const std::int64_t product_flop = 2 * tokens * memory_tokens * features;
+  const std::int64_t product_flop = 2 * tokens * memory_tokens * queries.channels;
   Append(name + ".scores", LayerKind::kAttention,
          BatchedProductOp{
              .count = options.heads, .rows = tokens, .columns = memory_tokens, .depth = depth},
          {}, product_flop + shape_.elements());
   workload_.layers.back().causal = options.causal;
+  if (options.capped_scores) CapAt(name + ".cap");
   if (options.in_passes) {
     Rearrange(name + ".scale", shape_);
     Rearrange(name + ".mask", shape_);
   }
   Activation(name + ".softmax", Function::kSoftmax);
   if (options.in_passes) Dropout(name + ".dropout");
-  shape_ = sequence;
+  shape_ = queries;
   Append(name + ".context", LayerKind::kAttention,
          BatchedProductOp{
              .count = options.heads, .rows = tokens, .columns = depth, .depth = memory_tokens},
          {}, product_flop);
-  if (options.in_passes) Rearrange(name + ".context.heads", sequence);
-  Dense(name + ".output", {.units = features, .bias = options.bias});
+  if (options.in_passes) Rearrange(name + ".context.heads", queries);
+  Dense(name + ".output", {.units = features, .bias = options.bias && options.output_bias});
 }
 
 void NetworkBuilder::Mixture(const std::string& name, const MixtureOptions& options) {
@@ -363,6 +374,12 @@ void NetworkBuilder::Recurrent(const std::string& name, const RecurrentOptions& 
   Append(name, LayerKind::kRecurrent,
          RecurrentOp{options.cell, shape_.positions(), inputs, hidden, directions},
          std::move(tensors), flop);
+}
+
+void NetworkBuilder::CapAt(const std::string& name) {
+  Rearrange(name + ".divide", shape_);
+  Activation(name + ".tanh", Function::kTanh);
+  Rearrange(name + ".multiply", shape_);
 }
 
 void NetworkBuilder::Dropout(const std::string& name) { Rearrange(name, shape_); }

@@ -121,8 +121,15 @@ struct AttentionOptions {
   bool fused_projections = false;  // one dense layer for query, key and value
   // Heads of keys and values, each for a group of those of queries; 0: as many as these.
   std::int64_t key_value_heads = 0;
+  std::int64_t head_features = 0;  // 0: the heads divide the features of a token
   bool bias = true;
-  bool key_bias = true;  // false: the keys have none where the others have
+  bool key_bias = true;     // false: the keys have none where the others have
+  bool output_bias = true;  // false: the output projection has none where the others have
+  // Each head of queries and of keys is normalised by its root mean square, with one scale for all
+  // (Henry et al., arXiv 2010.04245).
+  bool head_norms = false;
+  // The scores pass a hyperbolic tangent between a division and a product (Gemma 2).
+  bool capped_scores = false;
   // Heads are copied apart and together, and scores are scaled, masked and dropped out, each in a
   // pass of its own: code from before one kernel did all of attention, and of drop-out.
   bool in_passes = false;
@@ -199,6 +206,8 @@ class NetworkBuilder {
   void Multiply(const std::string& name, const Shape& other);
   // In each pass so many elements read and written, as a copy; its mask aside.
   void Dropout(const std::string& name);
+  // Divided, through a hyperbolic tangent, and multiplied again: nothing is beyond a bound.
+  void CapAt(const std::string& name);
   // The sum of the current tensor and a stored one of its shape, which is not trained.
   void AddStored(const std::string& name);
 

@@ -1,4 +1,5 @@
 // Detection, segmentation, speech and recommendation.
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -41,7 +42,135 @@ void DoubleConv(NetworkBuilder& net, const std::string& name, std::int64_t filte
   }
 }
 
+// What the sizes of YOLOv8 differ in: quarters of the filters, thirds of the blocks, and the most
+// filters before they are scaled.
+struct YoloV8Size {
+  const char* letter;
+  std::int64_t width_quarters;
+  std::int64_t depth_thirds;
+  std::int64_t most_filters;
+};
+
+class YoloV8Writer {
+ public:
+  YoloV8Writer(NetworkBuilder& net, const YoloV8Size& size) : net_(net), size_(size) {}
+
+  std::int64_t Filters(std::int64_t filters) const {
+    const std::int64_t scaled = std::min(filters, size_.most_filters) * size_.width_quarters;
+    return (scaled + 31) / 32 * 8;
+  }
+
+  void Conv(const std::string& name, std::int64_t filters, std::int64_t kernel = 1,
+            std::int64_t stride = 1) {
+    net_.Conv2d(name + ".conv", {.filters = filters,
+                                 .kernel = kernel,
+                                 .stride = stride,
+                                 .padding = Padding::Explicit(kernel / 2),
+                                 .bias = false});
+    net_.BatchNorm(name + ".bn");
+    net_.Activation(name + ".act", Function::kSwish);
+  }
+
+  // C2f: one half of the channels passes through the bottlenecks, all of whose outputs are kept.
+  void Stage(const std::string& name, std::int64_t filters, std::int64_t usual_blocks,
+             bool shortcut) {
+    const std::int64_t hidden = filters / 2;
+    const std::int64_t blocks = usual_blocks * size_.depth_thirds / 3;
+    Conv(name + ".cv1", filters);
+    Shape half = net_.shape();
+    half.channels = hidden;
+    net_.set_shape(half);
+    for (std::int64_t i = 0; i < blocks; ++i) {
+      const std::string block = name + ".m." + to_string(i);
+      Conv(block + ".cv1", hidden, 3);
+      Conv(block + ".cv2", hidden, 3);
+      if (shortcut) net_.Add(block + ".add", half);
+    }
+    net_.Concat(name + ".concat", (2 + blocks) * hidden);
+    Conv(name + ".cv2", filters);
+  }
+
+  // Three poolings, one after another, beside what they begin with.
+  void PyramidPooling(const std::string& name) {
+    const std::int64_t filters = net_.shape().channels;
+    Conv(name + ".cv1", filters / 2);
+    for (int i = 0; i < 3; ++i) {
+      net_.MaxPool(name + ".m." + to_string(i),
+                   {.window = 5, .stride = 1, .padding = Padding::Explicit(2)});
+    }
+    net_.Concat(name + ".concat", 2 * filters);
+    Conv(name + ".cv2", filters);
+  }
+
+  // The box as 16 bins for each of four sides, and the classes, from one level.
+  void Detect(const std::string& name, const Shape& level, std::int64_t least_filters) {
+    constexpr std::int64_t kClasses = 80;
+    constexpr std::int64_t kBins = 16;
+    const auto branch = [&](const std::string& part, std::int64_t filters, std::int64_t outputs) {
+      net_.set_shape(level);
+      Conv(part + ".0", filters, 3);
+      Conv(part + ".1", filters, 3);
+      net_.Conv2d(part + ".2", {.filters = outputs});
+    };
+    branch(name + ".box", std::max(least_filters / 4, 4 * kBins), 4 * kBins);
+    branch(name + ".class", std::max(least_filters, kClasses), kClasses);
+  }
+
+ private:
+  NetworkBuilder& net_;
+  const YoloV8Size& size_;
+};
+
+// Jocher, Chaurasia, Qiu: Ultralytics YOLOv8 (2023). The publisher counts 16 numbers more, by which
+// bins become a length, and which are not trained.
+Workload YoloV8(const YoloV8Size& size, std::int64_t pixels) {
+  const std::string letter = size.letter;
+  NetworkBuilder net("yolov8" + letter,
+                     "YOLOv8" + letter + ", " + ImageText(pixels) + ", 80 classes (COCO)",
+                     "ultralytics/ultralytics, yolov8.yaml", {pixels, pixels, 3});
+  YoloV8Writer write(net, size);
+  write.Conv("model.0", write.Filters(64), 3, 2);
+  std::array<Shape, 4> levels;
+  constexpr std::array<std::int64_t, 4> kFilters = {128, 256, 512, 1024};
+  constexpr std::array<std::int64_t, 4> kBlocks = {3, 6, 6, 3};
+  int number = 1;
+  const auto next = [&] { return "model." + to_string(number++); };
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    write.Conv(next(), write.Filters(kFilters.at(i)), 3, 2);
+    write.Stage(next(), write.Filters(kFilters.at(i)), kBlocks.at(i), /*shortcut=*/true);
+    levels.at(i) = net.shape();
+  }
+  write.PyramidPooling(next());
+  levels[3] = net.shape();
+  // To the larger images and back, joined with what is there.
+  const auto join = [&](const Shape& other) {
+    net.Concat(next(), net.shape().channels + other.channels);
+  };
+  for (const std::size_t to : {2, 1}) {
+    net.Upsample(next(), 2);
+    join(levels.at(to));
+    write.Stage(next(), write.Filters(kFilters.at(to)), 3, /*shortcut=*/false);
+    levels.at(to) = net.shape();
+  }
+  for (const std::size_t to : {2, 3}) {
+    write.Conv(next(), write.Filters(kFilters.at(to - 1)), 3, 2);
+    join(levels.at(to));
+    write.Stage(next(), write.Filters(kFilters.at(to)), 3, /*shortcut=*/false);
+    levels.at(to) = net.shape();
+  }
+  for (const std::size_t level : {1, 2, 3}) {
+    write.Detect("model.22." + to_string(level - 1), levels.at(level), levels[1].channels);
+  }
+  return net.Finish(Statistics::kNotInTotal);
+}
+
 }  // namespace
+
+Workload YoloV8N(std::int64_t pixels) { return YoloV8({"n", 1, 1, 1024}, pixels); }
+Workload YoloV8S(std::int64_t pixels) { return YoloV8({"s", 2, 1, 1024}, pixels); }
+Workload YoloV8M(std::int64_t pixels) { return YoloV8({"m", 3, 2, 768}, pixels); }
+Workload YoloV8L(std::int64_t pixels) { return YoloV8({"l", 4, 3, 512}, pixels); }
+Workload YoloV8X(std::int64_t pixels) { return YoloV8({"x", 5, 3, 512}, pixels); }
 
 // Redmon, Farhadi: YOLOv3 (arXiv 1804.02767). Note that the AdaptDL traces trained it on VOC, 20
 // classes, which is 0.5 % fewer parameters, at sizes varying around 448 x 448.

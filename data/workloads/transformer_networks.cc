@@ -91,9 +91,11 @@ Workload Roberta(const std::string& size, std::int64_t blocks, std::int64_t feat
 // A position is learnt for each patch and the class token, so that the table of positions is that
 // of the image: who trains at another size interpolates it once, before.
 Workload Vit(const char* name, const char* title, std::int64_t patch, std::int64_t blocks,
-             std::int64_t features, std::int64_t heads, std::int64_t pixels) {
+             std::int64_t features, std::int64_t heads, std::int64_t pixels,
+             const std::string& source = "") {
   NetworkBuilder net(name, std::string(title) + ", " + ImageText(pixels),
-                     "torchvision " + std::string(name) + "; Dosovitskiy et al., arXiv 2010.11929",
+                     (source.empty() ? "torchvision " + std::string(name) : source) +
+                         "; Dosovitskiy et al., arXiv 2010.11929",
                      {pixels, pixels, 3});
   net.Conv2d("conv_proj",
              {.filters = features, .kernel = patch, .stride = patch, .padding = Padding::Valid()});
@@ -136,6 +138,16 @@ Workload VitB32(std::int64_t pixels) {
 }
 Workload VitL16(std::int64_t pixels) {
   return Vit("vit_l_16", "ViT-L/16", 16, 24, 1024, 16, pixels);
+}
+Workload VitL32(std::int64_t pixels) {
+  return Vit("vit_l_32", "ViT-L/32", 32, 24, 1024, 16, pixels);
+}
+// The sizes that DeiT brought (Touvron et al., arXiv 2012.12877).
+Workload VitTi16(std::int64_t pixels) {
+  return Vit("vit_ti_16", "ViT-Ti/16", 16, 12, 192, 3, pixels, "timm deit_tiny_patch16_224");
+}
+Workload VitS16(std::int64_t pixels) {
+  return Vit("vit_s_16", "ViT-S/16", 16, 12, 384, 6, pixels, "timm deit_small_patch16_224");
 }
 Workload VitH14(std::int64_t pixels) {
   return Vit("vit_h_14", "ViT-H/14", 14, 32, 1280, 16, pixels);

@@ -130,7 +130,7 @@ TEST(ByNumbers, WrongNumbersAreRefused) {
       {"llama:layers=12:hidden=768:heads=256", "into 256 heads of pairs"},
       {"llama:layers=2:hidden=768:heads=12:kv_heads=5", "12 heads, which do not divide into 5"},
       {"llama:layers=2:hidden=768:heads=12:kv_heads=24", "which do not divide into 24"},
-      {"gpt:layers=1:hidden=1024:heads=1024@31251", "too many scores of attention"}};
+      {"gpt:layers=1:hidden=1024:heads=1024@98822", "too many scores of attention"}};
   for (const auto& wrong : kWrong) {
     const std::optional<InputError> error = ErrorOf([&] { FindWorkload(wrong.name); });
     ASSERT_TRUE(error.has_value()) << wrong.name;
@@ -150,7 +150,7 @@ TEST(ByNumbers, OtherNamesAreNone) {
 // What files may state bounds what may be asked for.
 TEST(ByNumbers, TheLargestCanBeWritten) {
   for (const char* name : {"gpt:layers=1:hidden=65536:heads=1024:mlp=1048576:vocabulary=1048576",
-                           "gpt:layers=1:hidden=1024:heads=1024@31250",
+                           "gpt:layers=1:hidden=1024:heads=1024@98821",
                            "llama:layers=1:hidden=65536:heads=32:mlp=1048576@131072"}) {
     const Workload workload = Decoder(name);
     for (const Layer& layer : workload.layers) {

@@ -103,6 +103,11 @@ TEST(LayersAsRun, DecodersAreCausal) {
   EXPECT_EQ(AllFused(Fused("gpt2@100")), std::vector<FusedAttention>(12, {12, 100, 100, 64, true}));
   EXPECT_EQ(AllFused(Fused("llama3_8b@100")),
             std::vector<FusedAttention>(32, {32, 100, 100, 128, true}));
+  EXPECT_EQ(AllFused(Fused("qwen3_0.6b@100")),
+            std::vector<FusedAttention>(28, {16, 100, 100, 128, true}));
+  EXPECT_EQ(AllFused(Fused("gemma2_2b@100")),
+            std::vector<FusedAttention>(26, {8, 100, 100, 256, true}))
+      << "a bound of the scores is within the kernel";
   std::vector<FusedAttention> whisper(12, {12, 1500, 1500, 64, false});
   std::vector<FusedAttention> t5(12, {12, 512, 512, 64, false});
   for (int i = 0; i < 12; ++i) {

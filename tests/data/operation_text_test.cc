@@ -324,7 +324,7 @@ TEST(OperationText, Refusals) {
       {"activation function=selu", "'selu' is not one of them; allowed: relu, relu6, leaky_relu"},
       {"activation function", "is not one of them"},
       {"update optimizer=lamb", "'lamb' is not one of them; allowed: sgd, momentum, adam"},
-      {"copy elements=1000000000001", "'1000000000001' is out of range"},
+      {"copy elements=10000000000001", "'10000000000001' is out of range"},
       {"copy elements=0", "'0' is out of range"},
       {"embedding features=2000001", "'2000001' is out of range"},
   };
