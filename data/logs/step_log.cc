@@ -351,6 +351,36 @@ std::optional<Found> FindIn(const Form& form, std::string_view text) {
   return std::nullopt;
 }
 
+bool HasLetter(std::string_view text) { return std::any_of(text.begin(), text.end(), IsLetter); }
+
+// Where a bar is drawn, "[===>...]", or its clock begins, "[00:45<": at the first bracket that is
+// none of a title, as "[val]" or "Epoch [1/10]" is.
+std::size_t BarBegins(std::string_view text) {
+  std::size_t open = text.find('[');
+  while (open != std::string_view::npos) {
+    const std::size_t close = text.find(']', open);
+    if (close == std::string_view::npos) return open;
+    const std::string_view within = text.substr(open + 1, close - open - 1);
+    const bool counts = !within.empty() && std::all_of(within.begin(), within.end(), [](char c) {
+      return IsDigit(c) || c == '/';
+    });
+    if (!counts && !HasLetter(within)) return open;
+    open = text.find('[', close);
+  }
+  return text.size();
+}
+
+// A line's time in brackets, "[10:00:01] ", is no part of a title.
+std::string_view WithoutTime(std::string_view text) {
+  text = Trim(text);
+  while (text.size() > 1 && text.front() == '[' && IsDigit(text[1])) {
+    const std::size_t close = text.find(']');
+    if (close == std::string_view::npos) break;
+    text = Trim(text.substr(close + 1));
+  }
+  return text;
+}
+
 // What stands before a bar's clock or rate.
 struct BarText {
   std::string_view title;
@@ -371,15 +401,14 @@ BarText BarTextOf(std::string_view before) {
       end = begin;
     }
   }
-  std::string_view title = before.substr(0, std::min(end, before.find('[')));
+  std::string_view title = WithoutTime(before.substr(0, end));
+  title = title.substr(0, BarBegins(title));
   if (const std::size_t percent = title.find('%'); percent != std::string_view::npos) {
     title = title.substr(0, DigitsBefore(title, percent));
   }
   text.title = Trim(title);
   return text;
 }
-
-bool HasLetter(std::string_view text) { return std::any_of(text.begin(), text.end(), IsLetter); }
 
 // The title as people are shown it.
 std::string Shown(std::string_view title) {
@@ -874,6 +903,8 @@ std::string BarTitle(std::string_view title) {
          static_cast<unsigned char>(words.back()) < 0x80) {
     words.remove_suffix(1);
   }
+  // A bracket whose other end has gone.
+  if (words.starts_with('[') && words.find(']') == std::string_view::npos) words.remove_prefix(1);
   std::string text(Trim(words));
   if (digit < title.size()) text += text.empty() ? "N" : " N";
   return text;

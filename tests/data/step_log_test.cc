@@ -474,6 +474,9 @@ TEST(StepLog, ATitleIsThatOfItsBarWhateverItCounts) {
   EXPECT_EQ(BarTitle("Epoch:"), "Epoch");
   EXPECT_EQ(BarTitle("train loss -0.5:"), BarTitle("train loss 0.5:"));
   EXPECT_EQ(BarTitle("2 epochs"), "N");
+  EXPECT_EQ(BarTitle("Epoch [2/10] train:"), "Epoch N");
+  EXPECT_EQ(BarTitle("[train epoch 3]"), "train epoch N");
+  EXPECT_EQ(BarTitle("[train] loss"), "[train] loss");
   EXPECT_EQ(BarTitle(""), "");
 }
 
@@ -840,6 +843,48 @@ TEST(StepLog, WordsOfATitle) {
     EXPECT_TRUE(log.series.empty()) << title;
     EXPECT_EQ(log.validation, 0) << title;
     EXPECT_EQ(log.bars, (std::map<std::string, std::int64_t>{{title, 1}}));
+  }
+}
+
+// A bracket is of the title, unless a bar is drawn in it or the clock stands there: lines as tqdm,
+// Lightning and mmcv print them.
+TEST(StepLog, WordsInBracketsAreOfTheTitle) {
+  constexpr std::pair<const char*, const char*> kLogs[] = {
+      {"[train] 100%|██████████| 40/40 [00:20<00:00,  2.00it/s, loss=0.3]\n",
+       "[val] 100%|██████████| 8/8 [00:01<00:00,  8.00it/s]\n"},
+      {"[Train] epoch 1: 100%|##########| 40/40 [00:20<00:00,  2.00it/s]\n",
+       "[Val] epoch 1: 100%|##########| 8/8 [00:01<00:00,  8.00it/s]\n"},
+      {"Epoch [1/10] train: 100%|##########| 40/40 [00:20<00:00,  2.00it/s]\n",
+       "Epoch [1/10] val: 100%|##########| 8/8 [00:01<00:00,  8.00it/s]\n"},
+      {"[1/10] train: 100%|##########| 40/40 [00:20<00:00,  2.00it/s]\n",
+       "[1/10] val: 100%|##########| 8/8 [00:01<00:00,  8.00it/s]\n"},
+      {"[10:00:20] epoch 1: 100%|##########| 40/40 [00:20<00:00,  2.00it/s]\n",
+       "[10:00:21] [val]: 100%|##########| 8/8 [00:01<00:00,  8.00it/s]\n"},
+      {"[train] 40it [00:20,  2.00it/s]\n", "[val] 8it [00:01,  8.00it/s]\n"},
+      {"Epoch 0: 100%|██████████| 40/40 [00:20<00:00,  2.00it/s, v_num=0]\n",
+       "Validation DataLoader 0: 100%|██████████| 8/8 [00:01<00:00,  8.00it/s]\n"},
+      {"Epoch 0: 100%|██████████| 40/40 [00:20<00:00,  2.00it/s, v_num=0]\n",
+       "Sanity Checking DataLoader 0: 100%|██████████| 2/2 [00:00<00:00,  8.00it/s]\n"}};
+  const TempFolder folder;
+  for (const auto& [train, validation] : kLogs) {
+    const std::string path =
+        folder.Write("run.log", train + std::string(validation) + train + validation);
+    const StepLog log = ReadStepLog(path, {0, nullptr});
+    EXPECT_EQ(log.validation, 2) << validation;
+    EXPECT_TRUE(log.bars.empty()) << train;
+    EXPECT_EQ(log.unknown.count, 0) << train;
+    ASSERT_EQ(log.series.size(), 1U) << train;
+    EXPECT_DOUBLE_EQ(ChooseSteps(log, {}, "run.log").mean_s, 0.5) << train;
+  }
+  // Bars without a word.
+  for (const char* bar :
+       {"[##########] 40/40 [00:20<00:00,  2.00it/s]\n", "100% [00:20<00:00,  2.00it/s]\n",
+        "[10:00:20] 100%|####| 40/40 [00:20<00:00,  2.00it/s]\n",
+        "[>>>>      ] 40/40 [00:20<00:00,  2.00it/s]\n"}) {
+    const StepLog log = TellEach(bar, 0).log;
+    ASSERT_EQ(log.series.size(), 1U) << bar;
+    EXPECT_EQ(log.series[0].title, "") << bar;
+    EXPECT_DOUBLE_EQ(log.series[0].mean_s(), 0.5) << bar;
   }
 }
 
