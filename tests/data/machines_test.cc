@@ -598,6 +598,13 @@ TEST(ShippedMachines, TheDriversNameLeadsToItsBoard) {
       {"NVIDIA GB200", "gb200", 186, 2500, 900},
       {"NVIDIA B300 SXM6 AC", "b300", 270, 2250, 900},
       {"NVIDIA GB300", "gb300", 279, 2500, 900},
+      {"NVIDIA RTX A4000", "rtx_a4000", 16, 76.7, 0},
+      {"NVIDIA GeForce RTX 3060 Ti", "rtx_3060_ti", 8, 32.4, 0},
+      {"NVIDIA GeForce RTX 3080 Ti", "rtx_3080_ti", 12, 68.2, 0},
+      {"NVIDIA GeForce RTX 3090 Ti", "rtx_3090_ti", 24, 80, 0},
+      {"NVIDIA GeForce RTX 4070 SUPER", "rtx_4070_super", 12, 71, 0},
+      {"NVIDIA GeForce RTX 4070 Ti SUPER", "rtx_4070_ti_super", 16, 88.2, 0},
+      {"NVIDIA GeForce RTX 4080 SUPER", "rtx_4080_super", 16, 104.4, 0},
       {"AMD Instinct MI250", "mi250", 64, 181.05, 150},
       {"AMD Instinct MI325X", "mi325x", 256, 1307.4, 448},
       {"AMD Instinct MI355X", "mi355x", 288, 2516.6, 537.6}};
@@ -643,6 +650,21 @@ TEST(ShippedMachines, FiguresStandAsInTheirSources) {
               15 * 128 * 2 * 0.875e-3, 0.005);
   EXPECT_NEAR(FindDevice(devices, "k80")->fp32->in(kTeraflopPerSecond), 13 * 128 * 2 * 0.875e-3,
               0.005);
+  // Two operations of each core at the boost clock.
+  constexpr struct {
+    const char* name;
+    double cores;
+    double gigahertz;
+  } kBoosted[] = {{"rtx_a4000", 6144, 1.56},       {"rtx_3060_ti", 4864, 1.665},
+                  {"rtx_3080_ti", 10240, 1.665},   {"rtx_3090_ti", 10752, 1.86},
+                  {"rtx_4070_super", 7168, 2.475}, {"rtx_4070_ti_super", 8448, 2.61},
+                  {"rtx_4080_super", 10240, 2.55}};
+  for (const auto& board : kBoosted) {
+    const Device device = FindDevice(devices, board.name).value();
+    EXPECT_NEAR(device.fp32->in(kTeraflopPerSecond), 2e-3 * board.cores * board.gigahertz, 0.06)
+        << board.name;
+    EXPECT_EQ(device.multiprocessors, board.cores / 128) << board.name;
+  }
   // Seven links of 64 GB/s each way to the others of its platform; three of 50 out of the module.
   EXPECT_EQ(FindDevice(devices, "mi300x")->device_link, GigabytesPerSecond(7 * 64.0));
   EXPECT_EQ(FindDevice(devices, "mi250x")->device_link, GigabytesPerSecond(3 * 50.0));
