@@ -199,6 +199,17 @@ double ParseWithUnit(std::string_view raw, const InputPlace& place, const UnitNa
   return 0;
 }
 
+// "0.05" of "5 %", where a number is a share.
+std::string ShareMeant(std::string_view text, const NumberRange& range) {
+  if (range.most > 1 || !text.ends_with('%')) return "";
+  double number = 0;
+  std::string_view rest;
+  if (!TakeNumber(text, &number, &rest) || Trim(rest) != "%") return "";
+  std::ostringstream share;
+  share << number / 100;
+  return range.Holds(number / 100) && number / 100 < range.most ? share.str() : "";
+}
+
 }  // namespace
 
 std::string NumberRange::Text() const {
@@ -250,7 +261,8 @@ double ParseNumber(std::string_view text, const InputPlace& place, const NumberR
   std::string_view rest;
   if (trimmed.empty()) fail("is empty");
   if (!TakeNumber(trimmed, &number, &rest) || !Trim(rest).empty()) {
-    fail("is not a number" + DidYouMean(NumberMeant(trimmed, false)));
+    const std::string share = ShareMeant(trimmed, range);
+    fail("is not a number" + DidYouMean(share.empty() ? NumberMeant(trimmed, false) : share));
   }
   if (!std::isfinite(number)) fail("is not a finite number");
   if (!range.Holds(number)) throw OutOfRange(place, std::string(text), allowed());

@@ -37,6 +37,61 @@ constexpr std::size_t kHelpWidth = 100;
 // Where PrintHelp leaves its words instead of printing them, while ReadHelp asks.
 Help* help_wanted = nullptr;
 
+// What other tools call an option, as CanonicalName spells it, and what it is here.
+struct OtherOption {
+  std::string_view theirs;
+  const char* ours;
+};
+constexpr OtherOption kOtherOptions[] = {
+    {"batch", "local-batch"},
+    {"batchsize", "local-batch"},
+    {"microbatchsize", "local-batch"},
+    {"perdevicetrainbatchsize", "local-batch"},
+    {"accumulate", "accumulation"},
+    {"gradaccum", "accumulation"},
+    {"gradientaccumulation", "accumulation"},
+    {"gradientaccumulationsteps", "accumulation"},
+    {"model", "workload"},
+    {"network", "workload"},
+    {"gpu", "device"},
+    {"gpus", "workers"},
+    {"numgpus", "workers"},
+    {"ngpus", "workers"},
+    {"numworkers", "workers"},
+    {"worldsize", "workers"},
+    {"nodes", "placement"},
+    {"nnodes", "placement"},
+    {"numnodes", "placement"},
+    {"nprocpernode", "placement"},
+    {"gpuspernode", "placement"},
+    {"latency", "rtt"},
+    {"ping", "rtt"},
+    {"packetloss", "loss"},
+    {"dtype", "precision"},
+    {"amp", "precision"},
+    {"fp16", "precision"},
+    {"bf16", "precision"},
+    {"zero", "shard"},
+    {"fsdp", "shard"},
+    {"parameterservers", "servers"},
+    {"numps", "servers"},
+    {"steptime", "measured"},
+    {"out", "output"},
+};
+
+// The option of this command that `name` is called elsewhere, or else the nearest.
+std::string OptionMeant(const std::string& name, const po::options_description& options) {
+  const std::string spelled = CanonicalName(name);
+  for (const OtherOption& other : kOtherOptions) {
+    if (other.theirs == spelled && options.find_nothrow(other.ours, /*approx=*/false) != nullptr) {
+      return DidYouMean("--" + std::string(other.ours));
+    }
+  }
+  std::vector<std::string> known;
+  for (const auto& option : options.options()) known.push_back("--" + option->long_name());
+  return DidYouMean(name, known);
+}
+
 // Of many hosts the first few: "h0+h1+... (1,190 more)".
 std::string HostsText(const std::vector<std::string>& hosts) {
   constexpr std::size_t kMostNamed = 20;
@@ -51,6 +106,9 @@ std::string HostsText(const std::vector<std::string>& hosts) {
 Arguments::Arguments(const std::string& command, const po::options_description& options,
                      const std::string& positional, const std::vector<std::string>& arguments)
     : command_(command) {
+  for (const auto& option : options.options()) {
+    meanings_[option->long_name()] = option->description();
+  }
   po::positional_options_description positions;
   if (!positional.empty()) positions.add(positional.c_str(), -1);
   const std::string see = "see stepcast " + command + " --help";
@@ -86,11 +144,18 @@ Arguments::Arguments(const std::string& command, const po::options_description& 
       throw InputError({"", 0, ""}, e.get_option_name(), "is not an option of stepcast " + command,
                        "--workload NAME@TOKENS, like llama3_8b@4096");
     }
-    std::vector<std::string> known;
-    for (const auto& option : options.options()) known.push_back("--" + option->long_name());
     throw InputError(
         {"", 0, ""}, e.get_option_name(),
-        "is not an option of stepcast " + command + DidYouMean(e.get_option_name(), known), see);
+        "is not an option of stepcast " + command + OptionMeant(e.get_option_name(), options), see);
+  } catch (const po::invalid_command_line_syntax& e) {
+    const std::string flag = e.get_option_name();
+    if (e.kind() == po::invalid_command_line_syntax::extra_parameter) {
+      throw InputError({"", 0, flag}, "", "takes no value", "without one");
+    }
+    throw InputError({"", 0, flag}, "", "has no value",
+                     MeaningOf(flag.substr(std::min(flag.find_first_not_of('-'), flag.size()))));
+  } catch (const po::multiple_occurrences& e) {
+    throw InputError({"", 0, e.get_option_name()}, "", "is given twice", "once");
   } catch (const po::error& e) {
     throw InputError({"", 0, ""}, "", e.what(), see);
   }
@@ -103,9 +168,17 @@ std::vector<std::string> Arguments::Texts(const std::string& name) const {
 
 std::string Arguments::Required(const std::string& name) const {
   if (!Has(name)) {
-    throw InputError(OptionPlace(name), "", "is required", "see stepcast " + command_ + " --help");
+    throw InputError(OptionPlace(name), "", "is required", MeaningOf(name));
   }
   return Text(name);
+}
+
+std::string Arguments::MeaningOf(const std::string& name) const {
+  const auto known = meanings_.find(name);
+  if (known == meanings_.end() || known->second.empty()) {
+    return "see stepcast " + command_ + " --help";
+  }
+  return known->second.substr(0, known->second.find(';'));
 }
 
 std::vector<std::string> Arguments::AllTexts(const std::string& name) const {

@@ -4,6 +4,7 @@
 
 #include <boost/program_options.hpp>
 #include <initializer_list>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -104,7 +105,11 @@ class Arguments {
   // The texts of an option, whether it may be repeated or not.
   std::vector<std::string> AllTexts(const std::string& name) const;
 
+  // What stands for "allowed" where an option has no value: what the help says of it.
+  std::string MeaningOf(const std::string& name) const;
+
   std::string command_;
+  std::map<std::string, std::string> meanings_;  // of options, as the help has them
   po::variables_map values_;
 };
 

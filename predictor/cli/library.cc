@@ -66,7 +66,8 @@ Cluster Library::LoadCluster(const std::string& name_or_path) const {
   std::error_code error;
   if (name_or_path + ".yaml" == kDeviceFile || !fs::exists(file, error)) {
     throw InputError({"", 0, "--cluster"}, name_or_path,
-                     "is not a shipped cluster" + DidYouMean(name_or_path, ClusterNames()),
+                     "is not a shipped cluster" +
+                         OrDevice(name_or_path, DidYouMean(name_or_path, ClusterNames())),
                      fmt::format("a cluster file, or one of {}", fmt::join(ClusterNames(), ", ")));
   }
   return read(file.string());
@@ -92,11 +93,16 @@ Workload Library::LoadWorkload(const std::string& name) const {
   if (own != own_workloads_.end()) return own->second;
   if (std::optional<Workload> found = FindWorkload(name)) return *found;
   throw InputError({"", 0, "--workload"}, name,
-                   "is not a known workload" + DidYouMean(name, AllWorkloadNames()),
+                   "is not a known workload" + OrDevice(name, DidYouMean(name, AllWorkloadNames())),
                    fmt::format("a file given with --workload-file; a decoder by its numbers like "
                                "{}; or one of {}, with another size of input like resnet50@160 or "
                                "bert_base@128",
                                kDecoderByNumbers, fmt::join(AllWorkloadNames(), ", ")));
+}
+
+std::string Library::OrDevice(const std::string& name, const std::string& otherwise) const {
+  const std::optional<Device> device = FindDevice(Devices(), name);
+  return device ? ", but a device (--device " + device->name + ")" : otherwise;
 }
 
 std::string Library::CanonicalWorkload(const std::string& name) const {

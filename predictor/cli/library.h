@@ -43,6 +43,10 @@ class Library {
   std::vector<std::string> AllWorkloadNames() const;
 
  private:
+  // For an error about a name that is a device's and was to be something else; `otherwise` of any
+  // other.
+  std::string OrDevice(const std::string& name, const std::string& otherwise) const;
+
   mutable std::optional<std::vector<Device>> devices_;
   std::map<std::string, Workload> own_workloads_;
 };

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdint>
+
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/suggest.h"
+#include "data/values/text_as_number.h"
 #include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
 
@@ -30,6 +33,15 @@ const ParameterSpec& FindParameter(const std::string& name, const InputPlace& pl
                    fmt::format("{}", fmt::join(names, ", ")));
 }
 
+// "1..16" of "1-16" and "1:16", which is a placement only where a placement is asked for.
+std::string RangeMeant(const std::string& key, const std::string& item) {
+  const std::size_t sign = item.find_first_not_of("0123456789");
+  if (key == "placement" || sign == 0 || sign == std::string::npos) return "";
+  const std::string to = item.substr(sign + 1);
+  if ((item[sign] != '-' && item[sign] != ':') || !TextAsNumber<std::int64_t>(to)) return "";
+  return to.front() == '-' ? "" : item.substr(0, sign) + ".." + to;
+}
+
 }  // namespace
 
 SweepAxis ParseSweepAxis(const std::string& text, const InputPlace& place) {
@@ -52,11 +64,18 @@ SweepAxis ParseSweepAxis(const std::string& text, const InputPlace& place) {
     const std::size_t dots = item.find("..");
     if (item.empty()) throw InputError(place, text, "has an empty value", allowed);
     if (dots == std::string::npos) {
+      if (const std::string range = RangeMeant(axis.key, item); !range.empty()) {
+        throw InputError(place, item, "is no value" + DidYouMean(range), allowed);
+      }
       add(item);
       continue;
     }
     const std::size_t second = item.find("..", dots + 2);
     const auto whole = [&](const std::string& part) {
+      if (Trim(part).empty()) throw InputError(place, item, "is a range without an end", allowed);
+      if (!TextAsNumber<std::int64_t>(Trim(part))) {
+        throw InputError(place, item, "is no range of whole numbers", allowed);
+      }
       return ParseInteger(part, place, 0, static_cast<int>(kMostSweepPoints) * 10);
     };
     const int from = whole(item.substr(0, dots));

@@ -63,7 +63,31 @@ TEST(RefusalTexts, AreWholeSentences) {
        "--cluster: is required, or --device, or --profile; allowed: a cluster file, or one of "
        "stepcast machines\n"},
       {{"predict", "--device", "t4"},
-       "--workload: is required; allowed: see stepcast predict --help\n"},
+       "--workload: is required; allowed: name in the catalogue (stepcast workloads) or of a "
+       "workload file\n"},
+      {{"predict", "--device", "t4", "--workload"},
+       "--workload: has no value; allowed: name in the catalogue (stepcast workloads) or of a "
+       "workload file\n"},
+      {{"predict", "--workload="},
+       "--workload: has no value; allowed: name in the catalogue (stepcast workloads) or of a "
+       "workload file\n"},
+      {{"calibrate", "--check"}, "--check: has no value; allowed: "},
+      {{"predict", "--json=yes"}, "--json: takes no value; allowed: without one\n"},
+      {{"predict", "--workload", "vgg16", "--workload", "vgg19"},
+       "--workload: is given twice; allowed: once\n"},
+      {{"predict", "--batch_size", "32"},
+       "'--batch_size' is not an option of stepcast predict (did you mean --local-batch?); "
+       "allowed: see stepcast predict --help\n"},
+      {{"predict", "--model", "vgg16"},
+       "'--model' is not an option of stepcast predict (did you mean --workload?); allowed: see "
+       "stepcast predict --help\n"},
+      {{"machines", "--gpus", "4"},
+       "'--gpus' is not an option of stepcast machines; allowed: see stepcast machines --help\n"},
+      {{"predict", "--workload", "RTX 4090", "--device", "t4", "--local-batch", "1"},
+       "--workload: 'RTX 4090' is not a known workload, but a device (--device rtx_4090); allowed: "
+       "a file given with --workload-file; "},
+      {{"predict", "--cluster", "T4", "--workload", "vgg16", "--local-batch", "1"},
+       "--cluster: 'T4' is not a shipped cluster, but a device (--device t4)" + clusters},
       {kOnT4,
        "--local-batch: is required; allowed: samples of one micro-step on one device, like "
        "32\n"},
@@ -87,6 +111,19 @@ TEST(RefusalTexts, AreWholeSentences) {
         "worker=1,2"},
        "--over: 'worker' is not a part of a plan (did you mean workers?); allowed: workers, "
        "placement, hosts, strategy, "},
+      {kOnT4 + Words{"--local-batch", "1", "--loss", "5%"},
+       "--loss: '5%' is not a number (did you mean 0.05?); allowed: 0, or from 1e-15 to below "
+       "1\n"},
+      {{"sweep", "--device", "t4", "--workload", "resnet50", "--local-batch", "1", "--over",
+        "workers=1.."},
+       "--over: '1..' is a range without an end; allowed: KEY=V,V,... or KEY=FROM..TO or "
+       "KEY=FROM..TO..STEP\n"},
+      {{"sweep", "--device", "t4", "--workload", "resnet50", "--local-batch", "1", "--over",
+        "bandwidth=1 Gbit/s..10 Gbit/s"},
+       "--over: '1 Gbit/s..10 Gbit/s' is no range of whole numbers; allowed: KEY=V,V,... "},
+      {{"sweep", "--device", "t4", "--workload", "resnet50", "--local-batch", "1", "--over",
+        "workers=1-16"},
+       "--over: '1-16' is no value (did you mean 1..16?); allowed: KEY=V,V,... "},
       {{"calibrate", "--budget", "1 s", "--runs", runs, "--cluster", "gce-t4"},
        "--budget: has no meaning without --fresh; allowed: with --fresh\n"},
       {{"calibrate", "--fresh", "--check", runs},

@@ -319,7 +319,9 @@ TEST(Parse, Probabilities) {
   EXPECT_TRUE(Says(ErrorOf([] { ParseProbability("1", kPlace); }), "would lose every packet"));
   EXPECT_TRUE(Says(ErrorOf([] { ParseProbability("1.0", kPlace); }), "below 1"));
   EXPECT_TRUE(Says(ErrorOf([] { ParseProbability("1 %", kPlace); }),
-                   "is not a number; allowed: 0, or from 1e-15 to below 1"));
+                   "is not a number (did you mean 0.01?); allowed: 0, or from 1e-15 to below 1"));
+  EXPECT_TRUE(Says(ErrorOf([] { ParseProbability("100%", kPlace); }), "is not a number; "));
+  EXPECT_TRUE(Says(ErrorOf([] { ParseProbability("%", kPlace); }), "is not a number; "));
   EXPECT_TRUE(Says(ErrorOf([] { ParseProbability("-0.1", kPlace); }), "is out of range"));
   EXPECT_EQ(ParseProbability("1e-15", kPlace), 1e-15);
   for (const char* text : {"1e-16", "1e-300", "1e-400"}) {
