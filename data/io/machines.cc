@@ -228,6 +228,18 @@ Calibration TakeCalibration(YamlSection* section) {
       const std::vector<std::string> names = ParseHosts(*hosts, range->PlaceOf("hosts_alone"));
       c.range.hosts_alone = {names.begin(), names.end()};
     }
+    if (range->Has("exchanges")) {
+      c.range.exchanges.emplace();
+      for (YamlSection& step : range->Sections("exchanges")) {
+        CalibratedRange::Exchange exchange{
+            ParseEnum<Strategy>(step.Text("strategy"), step.PlaceOf("strategy"))};
+        if (const std::optional<std::string> transport = step.OptionalText("transport")) {
+          exchange.transport = ParseEnum<Transport>(*transport, step.PlaceOf("transport"));
+        }
+        c.range.exchanges->insert(exchange);
+        step.Finish();
+      }
+    }
     if (std::optional<YamlSection> rates = range->OptionalSection("bandwidth")) {
       const DataRate<> low = ParseQuantity<DataRate<>>(rates->Text("min"), rates->PlaceOf("min"));
       const DataRate<> high = ParseQuantity<DataRate<>>(rates->Text("max"), rates->PlaceOf("max"));
@@ -403,6 +415,16 @@ void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
          << FactText(rates->max) << YAML::EndMap << YAML::Block;
   }
   EmitText(out, "hosts_alone", JoinHosts({c.range.hosts_alone.begin(), c.range.hosts_alone.end()}));
+  if (const auto& exchanges = c.range.exchanges) {
+    *out << YAML::Key << "exchanges" << YAML::Value << YAML::Flow << YAML::BeginSeq;
+    for (const CalibratedRange::Exchange& exchange : *exchanges) {
+      *out << YAML::BeginMap << YAML::Key << "strategy" << YAML::Value
+           << StrategyName(exchange.strategy);
+      if (exchange.transport) EmitText(out, "transport", NameOf(*exchange.transport));
+      *out << YAML::EndMap;
+    }
+    *out << YAML::EndSeq << YAML::Block;
+  }
   *out << YAML::Key << "local_batch" << YAML::Value << YAML::BeginMap;
   for (const auto& [key, batch] : c.range.local_batch) {
     *out << YAML::Key << key << YAML::Value << YAML::Flow << YAML::BeginMap << YAML::Key << "min"

@@ -259,6 +259,21 @@ CalibratedRange ReadRange(const json& value) {
       range.hosts_alone.insert(JsonMembers::TextOf(host, "range.hosts_alone"));
     }
   }
+  if (box.Has("exchanges")) {
+    range.exchanges.emplace();
+    for (const json& names : box.Array("exchanges")) {
+      if (!names.is_array() || names.empty() || names.size() > 2) {
+        RefuseMember("range.exchanges", names.dump(), "is no exchange", "strategy, transport");
+      }
+      const auto text = [&](std::size_t i) {
+        return JsonMembers::TextOf(names[i], "range.exchanges");
+      };
+      const InputPlace place{"", 0, "range.exchanges"};
+      CalibratedRange::Exchange exchange{ParseEnum<Strategy>(text(0), place)};
+      if (names.size() == 2) exchange.transport = ParseEnum<Transport>(text(1), place);
+      range.exchanges->insert(exchange);
+    }
+  }
   if (box.Has("bandwidth_bytes_per_s")) {
     const json& rates = box.Array("bandwidth_bytes_per_s");
     const bool pair = rates.size() == 2 && rates[0].is_number() && rates[1].is_number();
@@ -323,6 +338,14 @@ json OnlineRecordJson(const OnlineRecord& record) {
                   {"local_batch", std::move(batches)}};
   if (!ran.empty()) out["range"]["ran"] = std::move(ran);
   if (!record.range.hosts_alone.empty()) out["range"]["hosts_alone"] = record.range.hosts_alone;
+  if (const auto& exchanges = record.range.exchanges) {
+    json names = json::array();
+    for (const CalibratedRange::Exchange& exchange : *exchanges) {
+      names.push_back({StrategyName(exchange.strategy)});
+      if (exchange.transport) names.back().push_back(NameOf(*exchange.transport));
+    }
+    out["range"]["exchanges"] = std::move(names);
+  }
   if (const auto& rates = record.range.bandwidth) {
     out["range"]["bandwidth_bytes_per_s"] = {rates->min.si(), rates->max.si()};
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "data/record/link_path.h"
 #include "data/record/machine.h"
 #include "data/record/plan.h"
 
@@ -73,19 +74,23 @@ void Include(const std::optional<DataRate<>>& stated, const std::optional<DataRa
 }  // namespace
 
 void CalibratedRange::IncludeMessage(const Cluster& cluster, const Plan& plan) {
+  if (empty()) exchanges.emplace();
   const int devices = DevicesOnFullestNode(plan.placement);
-  const bool exchanges = TraitsOf(plan.strategy).exchanges;
-  max_workers = std::max(max_workers, exchanges ? plan.workers() : devices);
-  max_nodes = std::max(max_nodes, exchanges ? plan.nodes() : 1);
+  const bool together = TraitsOf(plan.strategy).exchanges;
+  max_workers = std::max(max_workers, together ? plan.workers() : devices);
+  max_nodes = std::max(max_nodes, together ? plan.nodes() : 1);
   max_devices_per_node = std::max(max_devices_per_node, devices);
-  if (!exchanges) return;
+  if (!together) return;
   const bool to_servers = plan.has_server_link();
-  if (plan.nodes() > 1 || to_servers) {
-    stepcast::Include(plan.link.bandwidth, cluster.link.bandwidth, &bandwidth);
-  }
+  const bool leaves_node = plan.nodes() > 1 || to_servers;
+  if (leaves_node) stepcast::Include(plan.link.bandwidth, cluster.link.bandwidth, &bandwidth);
   if (to_servers) {
     stepcast::Include(plan.server_link.bandwidth, cluster.server_link.bandwidth, &bandwidth);
   }
+  if (!exchanges || (plan.workers() == 1 && !to_servers)) return;
+  Exchange exchange{plan.strategy};
+  if (leaves_node) exchange.transport = TransportOf(cluster, plan);
+  exchanges->insert(exchange);
 }
 
 void CalibratedRange::Include(const Cluster& cluster, const Plan& plan, const std::string& scope) {
@@ -96,6 +101,13 @@ void CalibratedRange::Include(const Cluster& cluster, const Plan& plan, const st
 }
 
 void CalibratedRange::Include(const CalibratedRange& other) {
+  if (other.empty()) return;
+  if (empty()) exchanges.emplace();
+  if (exchanges && other.exchanges) {
+    exchanges->insert(other.exchanges->begin(), other.exchanges->end());
+  } else {
+    exchanges.reset();
+  }
   max_workers = std::max(max_workers, other.max_workers);
   max_nodes = std::max(max_nodes, other.max_nodes);
   max_devices_per_node = std::max(max_devices_per_node, other.max_devices_per_node);

@@ -3,6 +3,7 @@
 #define STEPCAST_DATA_RECORD_CALIBRATION_H_
 
 #include <Eigen/Core>
+#include <compare>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "data/record/link.h"
 #include "data/record/scatter.h"
+#include "data/record/strategy.h"
 #include "data/units/quantity.h"
 
 namespace stepcast {
@@ -104,10 +107,21 @@ struct CalibratedRange {
   };
   std::optional<RateRange> bandwidth;
   std::set<std::string> hosts_alone;  // those that were measured by themselves
+  // How the gradients of a run were exchanged.
+  struct Exchange {
+    Strategy strategy = Strategy::kNone;
+    std::optional<Transport> transport = {};  // none where no byte left its node
+
+    auto operator<=>(const Exchange&) const = default;
+  };
+  // Those of all runs; unknown where a file with runs does not say.
+  std::optional<std::set<Exchange>> exchanges;
 
   // Empty for a workload of which no run was fitted.
   std::optional<BatchRange> BatchesOf(const std::string& scope) const;
 
+  // Whether it spans no run.
+  bool empty() const { return max_workers == 0; }
   // Grows by a run of the workload of that scope, or of a bare message, which tells of the network
   // alone. Workers that exchange nothing are many runs of one node.
   void Include(const Cluster& cluster, const Plan& plan, const std::string& scope);

@@ -8,6 +8,9 @@
 
 namespace stepcast {
 
+struct Cluster;
+struct Plan;
+
 // Fields of `over` that are known replace those of `base`.
 inline LinkFacts Overlay(LinkFacts base, const LinkFacts& over) {
   LinkFacts::ForEach([&](const char*, auto fact) {
@@ -31,6 +34,14 @@ inline LinkFacts WithTrafficOf(LinkFacts path, const LinkFacts& of) {
   path.background = of.background;
   return path;
 }
+
+// The links between the plan's nodes, and to its servers, as stated. A bandwidth that the plan
+// states is taken as it is; that of the cluster file is the centre of a prior and not a fact here,
+// but its round trip and loss are, and those of the worst host that the plan names.
+LinkFacts LinkOf(const Cluster& cluster, const Plan& plan);
+LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan);
+// What carries the plan's exchange between nodes, and to servers: RDMA where all these links do.
+Transport TransportOf(const Cluster& cluster, const Plan& plan);
 
 // Whether the core behind a link carries less than the links of its nodes do together.
 inline bool IsOversubscribed(const LinkFacts& link) {

@@ -157,6 +157,7 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
     rates_ = range.bandwidth;
     fitted_nodes_ = range.max_nodes;
     fitted_devices_per_node_ = range.max_devices_per_node;
+    fitted_exchanges_ = range.exchanges;
   }
   values_ = PlanParameters::FromLogs(log_values_.data(), &log_values_[kWorkloadOffset], nullptr);
 }

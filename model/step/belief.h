@@ -25,11 +25,13 @@
 
 #include <Eigen/Core>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "data/record/calibration.h"
 #include "data/record/machine.h"
 #include "data/record/plan.h"
 #include "data/record/workload.h"
@@ -98,6 +100,10 @@ class Belief {
   // The most nodes, and devices on a node, of the runs that were fitted: 0 where there are none.
   int fitted_nodes() const { return fitted_nodes_; }
   int fitted_devices_per_node() const { return fitted_devices_per_node_; }
+  // How those runs exchanged; none where there are runs and nobody says.
+  const std::optional<std::set<CalibratedRange::Exchange>>& fitted_exchanges() const {
+    return fitted_exchanges_;
+  }
   // Host -> position of its link, of all that have one of their own.
   const std::vector<std::pair<std::string, int>>& host_links() const { return host_links_; }
   // Covariance of the believed ln(value) with those that the calibration has fitted, a column for
@@ -168,6 +174,7 @@ class Belief {
   OtherTraining other_training_;
   int fitted_nodes_ = 0;
   int fitted_devices_per_node_ = 0;
+  std::optional<std::set<CalibratedRange::Exchange>> fitted_exchanges_;
   double total_scatter_ = 0;
   double sync_jitter_ = 0;
   std::optional<CalibratedRange::RateRange> rates_;  // of the fitted runs

@@ -25,11 +25,33 @@ inline constexpr Pace kPaces[] = {{kLinkColumn, false},
                                   {kServerRate, false},
                                   {kWorkloadColumn + kSampleTime, true}};
 
-// Whether runs were fitted that it could have held back.
-bool IsTold(int column, const Belief& belief) {
+// Whether runs that exchanged like this tell it to a plan over this transport, to which links and
+// flows belong.
+bool IsToldBy(const CalibratedRange::Exchange& ran, int column, Transport over) {
+  if (column == kHostBandwidth) return true;
+  if (column == kServerRate) return UsesServers(ran.strategy);
+  return column == kHostSharing ? ran.transport.has_value() : ran.transport == over;
+}
+
+// Whether runs were fitted that it could have held back. Where nobody says how they exchanged, all
+// that left a node are taken to tell all.
+bool IsTold(int column, const Belief& belief, Transport over) {
   if (column == kWorkloadColumn + kSampleTime) return belief.compute() != ComputeBelief::kPrior;
+  if (const auto& exchanges = belief.fitted_exchanges()) {
+    return std::any_of(exchanges->begin(), exchanges->end(),
+                       [&](const auto& ran) { return IsToldBy(ran, column, over); });
+  }
   return belief.fitted_nodes() > 1 ||
          (column == kHostBandwidth && belief.fitted_devices_per_node() > 1);
+}
+
+// The transports for which it is not.
+std::bitset<kTransportCount> UntoldOver(int column, const Belief& belief) {
+  std::bitset<kTransportCount> untold;
+  for (std::size_t over = 0; over < untold.size(); ++over) {
+    untold[over] = !IsTold(column, belief, static_cast<Transport>(over));
+  }
+  return untold;
 }
 
 // Moves parameters by these many times `along`, not beyond their plausible ranges.
@@ -63,11 +85,13 @@ std::vector<SlowEnd> SlowEndsOf(const Belief& belief, const Belief::AtHosts& hos
   for (const Pace& pace : kPaces) {
     const int at = hosts.Position(pace.column);
     if (pace.column == kLinkBandwidth && hosts.link == kLinkBandwidth) continue;
-    if (IsTold(pace.column, belief)) continue;
+    const auto untold = UntoldOver(pace.column, belief);
+    if (untold.none()) continue;
     const double log_sd = std::sqrt(belief.log_covariance()(at, at));
     if (log_sd == 0) continue;
     SlowEnd& end = all.emplace_back();
     end.column = pace.column;
+    end.untold_over = untold;
     for (int column = 0; column < kShareColumn; ++column) {
       if (column == kSlowdownColumn && !hosts.slowdown) continue;
       end.along[static_cast<std::size_t>(column)] =
@@ -77,14 +101,20 @@ std::vector<SlowEnd> SlowEndsOf(const Belief& belief, const Belief::AtHosts& hos
         Moved(belief.ParametersAt(hosts), end.along, pace.slows ? kNinetyPercent : -kNinetyPercent);
   }
   // A rate that the plan states is known as well as one that the cluster's file does.
-  if (!IsTold(kLinkColumn, belief)) {
+  if (const auto untold = UntoldOver(kShareColumn, belief); untold.any()) {
     SlowEnd& end = all.emplace_back();
     end.column = kShareColumn;
+    end.untold_over = untold;
     end.along[kShareColumn] = kStatedLinkLogSd;
     end.parameters = belief.ParametersAt(hosts);
     end.parameters.cluster.stated_share *= std::exp(-kNinetyPercent * kStatedLinkLogSd);
   }
   return all;
+}
+
+bool SlowEnd::Concerns(const StepFacts& facts, const ColumnSet& columns) const {
+  const Transport over = internal::ExchangeLink(facts)->rdma() ? Transport::kRdma : Transport::kTcp;
+  return columns[static_cast<std::size_t>(column)] && untold_over[static_cast<std::size_t>(over)];
 }
 
 double VarianceOfEnd(double tangent, Duration<> step, Duration<> slow) {

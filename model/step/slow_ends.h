@@ -21,13 +21,17 @@
 // are limits of one step, the slowest of which it takes, and by a sum a plan would look the worse
 // the shorter its step is. And that this is of paces that no run has told: an exchange that was
 // hidden in all fitted runs tells what its pace is not, though derivatives at the centre are 0 and
-// the covariance is the prior's. Compute is one of them where nothing at all tells it.
+// the covariance is the prior's. Runs tell of what they used (CalibratedRange::exchanges): rings
+// tell no rate of servers, and exchanges over TCP tell nothing of links over RDMA. Compute is a pace
+// that no run has told where nothing at all tells it.
 #ifndef STEPCAST_MODEL_STEP_SLOW_ENDS_H_
 #define STEPCAST_MODEL_STEP_SLOW_ENDS_H_
 
 #include <array>
+#include <bitset>
 #include <vector>
 
+#include "data/record/link.h"
 #include "data/units/quantity.h"
 #include "model/step/answer.h"
 #include "model/step/belief.h"
@@ -38,9 +42,14 @@ namespace stepcast {
 // plan where it is slow.
 struct SlowEnd {
   int column = 0;
+  // The transports over which a plan is not told it.
+  std::bitset<kTransportCount> untold_over;
   // C_jz / sqrt(C_zz) of each column.
   std::array<double, kPlanColumns> along{};
   PlanParameters parameters;
+
+  // Whether it is of a step of these facts, to which these columns matter.
+  bool Concerns(const StepFacts& facts, const ColumnSet& columns) const;
 };
 
 // Those of a plan that these positions hold back.

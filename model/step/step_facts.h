@@ -82,12 +82,6 @@ struct StepFacts {
   Duration<> device_rtt;  // between devices of one node, where the cluster file states it
 };
 
-// The links between the plan's nodes, and to its servers, as stated. A bandwidth that the plan
-// states is taken as it is; that of the cluster file is the centre of a prior and not a fact here,
-// but its round trip and loss are, and those of the worst host that the plan names.
-LinkFacts LinkOf(const Cluster& cluster, const Plan& plan);
-LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan);
-
 // The plan on the cluster, with the buckets of its gradients in float32. Loss where no round trip
 // is stated meets the latency of the link alone, which is a parameter. Throws InputError for a bare
 // message that nobody exchanges: a step of no time at all; and for compressed gradients where

@@ -362,7 +362,7 @@ void SetTimes(const StepFacts& f, const Synchronisation<T>& sync, SyncSlopes* sl
 
 // A pace that no run has told, at its slow end.
 struct TabledEnd {
-  int column = 0;
+  SlowEnd end;
   Gradient along;
   CompiledValues values;
 };
@@ -514,10 +514,10 @@ template <bool kHeldBack>
                                        double variance, Duration<> step) const {
   const ColumnSet matter = ColumnsThatMatter(asked, true);
   double most = 0;
-  for (const TabledEnd& end : t.ends) {
-    if (!matter[static_cast<std::size_t>(end.column)]) continue;
-    most = std::max(
-        most, VarianceOfEnd(gradient.Dot(end.along), step, s.StepTimeAt(end.values, query, asked)));
+  for (const TabledEnd& slow : t.ends) {
+    if (!slow.end.Concerns(asked, matter)) continue;
+    most = std::max(most, VarianceOfEnd(gradient.Dot(slow.along), step,
+                                        s.StepTimeAt(slow.values, query, asked)));
   }
   return variance + most;
 }
@@ -785,7 +785,7 @@ std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& st
     return values;
   };
   for (const SlowEnd& end : SlowEndsOf(state.belief, at_hosts)) {
-    TabledEnd tabled{end.column, {}, values_at(end.parameters)};
+    TabledEnd tabled{end, {}, values_at(end.parameters)};
     for (int column = 0; column < kPlanColumns; ++column) {
       tabled.along[column] = end.along[static_cast<std::size_t>(column)];
     }

@@ -62,10 +62,14 @@ constexpr auto MembersOf(const CalibratedRange::RateRange*) {
   using R = CalibratedRange::RateRange;
   return List(&R::min, &R::max);
 }
+constexpr auto MembersOf(const CalibratedRange::Exchange*) {
+  using R = CalibratedRange::Exchange;
+  return List(&R::strategy, &R::transport);
+}
 constexpr auto MembersOf(const CalibratedRange*) {
   using R = CalibratedRange;
   return List(&R::max_workers, &R::max_nodes, &R::max_devices_per_node, &R::local_batch,
-              &R::bandwidth, &R::hosts_alone);
+              &R::bandwidth, &R::hosts_alone, &R::exchanges);
 }
 constexpr auto MembersOf(const Calibration::Source*) {
   return List(&Calibration::Source::file, &Calibration::Source::runs);
@@ -170,9 +174,10 @@ static_assert(AllComplete(static_cast<const Operation*>(nullptr)) && Complete<Le
 static_assert(Complete<LinkFacts>() && Complete<Device>() && Complete<Host>() &&
               Complete<ParameterEstimate>() && Complete<Scatter>() &&
               Complete<CalibratedRange::BatchRange>() && Complete<CalibratedRange::Ran>() &&
-              Complete<CalibratedRange::RateRange>() && Complete<CalibratedRange>() &&
-              Complete<Calibration::Source>() && Complete<Calibration>() && Complete<Cluster>() &&
-              Complete<Layer>() && Complete<Workload>() && Complete<serve::Inventory>());
+              Complete<CalibratedRange::RateRange>() && Complete<CalibratedRange::Exchange>() &&
+              Complete<CalibratedRange>() && Complete<Calibration::Source>() &&
+              Complete<Calibration>() && Complete<Cluster>() && Complete<Layer>() &&
+              Complete<Workload>() && Complete<serve::Inventory>());
 
 template <class T>
 inline constexpr bool kIsPlain = std::is_arithmetic_v<T> || std::is_enum_v<T>;

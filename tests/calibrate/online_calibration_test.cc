@@ -1525,6 +1525,8 @@ TEST(OnlineState, WritesEveryMemberOfARecord) {
   EXPECT_EQ(read.range.max_nodes, is.range.max_nodes);
   EXPECT_EQ(read.range.max_workers, is.range.max_workers);
   EXPECT_EQ(read.range.hosts_alone, is.range.hosts_alone);
+  EXPECT_FALSE(is.range.exchanges.value().empty());
+  EXPECT_EQ(read.range.exchanges, is.range.exchanges);
   const std::string scope = WorkloadScope(*FindWorkload("resnet50"), "t4");
   ASSERT_NE(is.range.BatchesOf(scope)->min, is.range.BatchesOf(scope)->max);
   EXPECT_EQ(read.range.BatchesOf(scope)->min, is.range.BatchesOf(scope)->min);

@@ -134,6 +134,8 @@ TEST(Outcome, KeepsWhatItWasFittedTo) {
   EXPECT_EQ(calibration.range.max_workers, 10);
   EXPECT_EQ(calibration.range.max_nodes, 3);
   EXPECT_EQ(calibration.range.max_devices_per_node, 4);
+  const std::set<CalibratedRange::Exchange> exchanges = {{Strategy::kAllreduce, Transport::kTcp}};
+  EXPECT_EQ(calibration.range.exchanges, exchanges);
   EXPECT_EQ(calibration.range.local_batch.at("workload resnet50 on t4").min, 8);
   EXPECT_EQ(calibration.range.local_batch.at("workload resnet50 on t4").max, 64);
   EXPECT_EQ(calibration.range.local_batch.at("workload bert_base on t4").max, 3);

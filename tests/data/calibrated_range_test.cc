@@ -1,6 +1,8 @@
 // The box that fitted runs span grows by each of them, and by other boxes.
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -143,6 +145,64 @@ TEST(CalibratedRange, GrowsByAnother) {
     EXPECT_EQ(range.local_batch.at(kScope).max_workers, 8) << small_first;
     EXPECT_EQ(range.local_batch.at("another").max_workers, 4);
     EXPECT_EQ(range.local_batch.at("another").max, 8);
+  }
+}
+
+using Exchanges = std::set<CalibratedRange::Exchange>;
+
+// Who exchanges with nobody has no exchange, and what stays on its node no transport.
+TEST(CalibratedRange, KnowsHowRunsExchanged) {
+  const auto of = [](const Cluster& cluster, const Plan& plan) {
+    CalibratedRange range;
+    range.Include(cluster, plan, kScope);
+    return range.exchanges.value();
+  };
+  Cluster rdma;
+  rdma.link.transport = Transport::kRdma;
+  EXPECT_EQ(of({}, RingOf(1, 8)), Exchanges());
+  Plan plan = RingOf(4, 8);
+  EXPECT_EQ(of({}, plan), (Exchanges{{Strategy::kRing, Transport::kTcp}}));
+  EXPECT_EQ(of(rdma, plan), (Exchanges{{Strategy::kRing, Transport::kRdma}}));
+  plan.strategy = Strategy::kNone;
+  EXPECT_EQ(of({}, plan), Exchanges());
+  plan = RingOf(1, 8);
+  plan.placement = {4};
+  EXPECT_EQ(of(rdma, plan), (Exchanges{{Strategy::kRing, std::nullopt}}));
+  // Servers on nodes of their own are reached over the network even by one worker, and by RDMA
+  // where their link has it, too.
+  plan.strategy = Strategy::kPsSync;
+  plan.placement = {1};
+  plan.servers = 1;
+  EXPECT_EQ(of(rdma, plan), (Exchanges{{Strategy::kPsSync, Transport::kRdma}}));
+  rdma.server_link.transport = Transport::kTcp;
+  EXPECT_EQ(of(rdma, plan), (Exchanges{{Strategy::kPsSync, Transport::kTcp}}));
+}
+
+// What one of two does not say of its runs nobody knows of both; where there are no runs there is
+// nothing to say.
+TEST(CalibratedRange, ForgetsHowRunsExchangedWhereAnotherDoesNotSay) {
+  CalibratedRange ring = RangeOf(2, 8);
+  CalibratedRange tree;
+  Plan plan = RingOf(4, 8);
+  plan.strategy = Strategy::kTree;
+  tree.Include({}, plan, kScope);
+  CalibratedRange both = ring;
+  both.Include(tree);
+  EXPECT_EQ(both.exchanges,
+            (Exchanges{{Strategy::kRing, Transport::kTcp}, {Strategy::kTree, Transport::kTcp}}));
+  CalibratedRange older = ring;
+  older.exchanges.reset();
+  for (const bool older_first : {true, false}) {
+    CalibratedRange range = older_first ? older : tree;
+    range.Include(older_first ? tree : older);
+    EXPECT_FALSE(range.exchanges) << older_first;
+    range.Include({}, plan, kScope);
+    EXPECT_FALSE(range.exchanges) << older_first;
+  }
+  for (const bool empty_first : {true, false}) {
+    CalibratedRange range = empty_first ? CalibratedRange() : ring;
+    range.Include(empty_first ? ring : CalibratedRange());
+    EXPECT_EQ(range.exchanges, ring.exchanges) << empty_first;
   }
 }
 

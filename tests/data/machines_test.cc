@@ -118,6 +118,7 @@ sources: {nodes: counted, link.bandwidth: "label: on the switch"}
   k.range.max_nodes = 4;
   k.range.max_devices_per_node = 2;
   k.range.hosts_alone = {"a1", "a2"};
+  k.range.exchanges = {{Strategy::kRing, std::nullopt}, {Strategy::kPsSync, Transport::kRdma}};
   k.range.local_batch = {{"resnet50 on tpu", {16, 128, 4}}, {"vgg16 on tpu", {8, 8, 0}}};
   k.range.local_batch["vgg16 on tpu"].ran = {{Shard::kOptimizer, 8, 8}, {Shard::kNone, 1, 4}};
   k.parameters = {
@@ -158,6 +159,7 @@ void ExpectEqual(const Calibration& a, const Calibration& b) {
   EXPECT_EQ(a.range.max_nodes, b.range.max_nodes);
   EXPECT_EQ(a.range.max_devices_per_node, b.range.max_devices_per_node);
   EXPECT_EQ(a.range.hosts_alone, b.range.hosts_alone);
+  EXPECT_EQ(a.range.exchanges, b.range.exchanges);
   ASSERT_EQ(a.range.local_batch.size(), b.range.local_batch.size());
   for (const auto& [key, range] : a.range.local_batch) {
     EXPECT_EQ(range.max_workers, b.range.local_batch.at(key).max_workers);

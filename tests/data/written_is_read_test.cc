@@ -39,6 +39,7 @@ std::string GoodState() {
   record.range.local_batch["workload w on d"] = {16, 64, 2};
   record.range.local_batch["workload w on d"].ran = {{Shard::kGradients, 2, 64}};
   record.range.hosts_alone = {"a"};
+  record.range.exchanges = {{Strategy::kRing, std::nullopt}, {Strategy::kPsAsync, Transport::kTcp}};
   MeasuredPlan plan;
   plan.plan.link.rtt = Milliseconds(2.0);
   plan.plan.hosts = {"a"};
@@ -64,7 +65,8 @@ const std::vector<Door>& Doors() {
        "sources: {nodes: counted}\nnotes: |\n  A note.\ncalibration:\n  version: 0.1.0\n"
        "  residual_log_sd: 0.05\n  repeat_log_sd: 0.01\n  scatter:\n    all: {compute: 0.1, sync: "
        "0.2}\n  sources:\n    - {file: runs.csv, runs: 12}\n  range:\n    max_workers: 8\n"
-       "    max_nodes: 4\n    max_devices_per_node: 2\n    hosts_alone: a1\n    local_batch:\n"
+       "    max_nodes: 4\n    max_devices_per_node: 2\n    hosts_alone: a1\n"
+       "    exchanges: [{strategy: ring}, {strategy: tree, transport: rdma}]\n    local_batch:\n"
        "      resnet50 on t4: {min: 16, max: 128, max_workers: 8}\n  parameters:\n"
        "    - {scope: cluster, name: latency, unit: ms, value: 1.5, log_sd: 0.25, low: 1, high: 2, "
        "prior_value: 1, prior_log_sd: 2, decided_by: data}\n    - {scope: hosts a1, name: "

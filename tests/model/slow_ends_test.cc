@@ -7,10 +7,13 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 
+#include "data/record/calibration.h"
 #include "data/workloads/catalog.h"
 #include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
+#include "tests/support/devices.h"
 
 namespace stepcast {
 namespace {
@@ -45,6 +48,64 @@ TEST(SlowEnds, AreSmallRatesAndLargeTimes) {
   ASSERT_EQ(moves.size(), expected.size());
   for (const auto& [column, sds] : expected) {
     EXPECT_NEAR(moves[column], 1.6448536 * sds, 1e-6) << column;
+  }
+}
+
+// The columns of a ring of four devices, or of servers, that have an end over this transport, after
+// runs of several nodes that exchanged like these; none says nothing of how they did.
+std::set<int> EndsAfter(const std::optional<std::set<CalibratedRange::Exchange>>& exchanges,
+                        Strategy strategy, Transport transport) {
+  Cluster cluster;
+  Calibration& calibration = cluster.calibration.emplace();
+  calibration.range.max_nodes = calibration.range.max_workers = 4;
+  calibration.range.exchanges = exchanges;
+  const Belief belief(cluster, *FindWorkload("resnet50"), T4(), "t4");
+  StepFacts facts;
+  facts.strategy = strategy;
+  facts.workers = 4;
+  facts.nodes = facts.devices_per_node = 2;
+  facts.servers = UsesServers(strategy) ? 1 : 0;
+  facts.link.transport = transport;
+  facts.link.bandwidth = GigabitsPerSecond(10.0);
+  const ColumnSet columns = ColumnsThatMatter(facts, true);
+  std::set<int> ends;
+  for (const SlowEnd& end : SlowEndsOf(belief, {})) {
+    if (end.Concerns(facts, columns)) ends.insert(end.column);
+  }
+  return ends;
+}
+
+// Runs tell of what they used: links and flows of a transport over it, servers where there were
+// some, a node's own rate however its devices exchanged.
+TEST(SlowEnds, AreOfWhatNoRunUsed) {
+  using Exchanges = std::set<CalibratedRange::Exchange>;
+  using Ends = std::set<int>;
+  constexpr Transport kTcp = Transport::kTcp;
+  constexpr Transport kRdma = Transport::kRdma;
+  for (const Transport over : {kTcp, kRdma}) {
+    const Transport other = over == kTcp ? kRdma : kTcp;
+    Ends of_transport = {kLinkColumn, kShareColumn};
+    if (over == kTcp) of_transport.insert(kFlowBandwidth);
+    Ends of_network = of_transport;
+    of_network.insert(kHostSharing);
+    const auto with = [](Ends ends, int column) {
+      ends.insert(column);
+      return ends;
+    };
+    const Exchanges none;
+    const Exchanges within = {{Strategy::kRing, std::nullopt}};
+    const Exchanges rings = {{Strategy::kRing, over}};
+    const Exchanges elsewhere = {{Strategy::kTree, other}};
+    const Exchanges servers = {{Strategy::kPsAsync, over}};
+    EXPECT_EQ(EndsAfter(std::nullopt, Strategy::kRing, over), Ends());
+    EXPECT_EQ(EndsAfter(std::nullopt, Strategy::kPsSync, over), Ends());
+    EXPECT_EQ(EndsAfter(none, Strategy::kRing, over), with(of_network, kHostBandwidth));
+    EXPECT_EQ(EndsAfter(within, Strategy::kRing, over), of_network);
+    EXPECT_EQ(EndsAfter(rings, Strategy::kRing, over), Ends());
+    EXPECT_EQ(EndsAfter(rings, Strategy::kPsSync, over), Ends{kServerRate});
+    EXPECT_EQ(EndsAfter(elsewhere, Strategy::kRing, over), of_transport);
+    EXPECT_EQ(EndsAfter(elsewhere, Strategy::kPsSync, over), with(of_transport, kServerRate));
+    EXPECT_EQ(EndsAfter(servers, Strategy::kPsSync, over), Ends());
   }
 }
 

@@ -1262,6 +1262,38 @@ TEST(Step, OneHostWithoutRdmaHasAllSpeakTcp) {
   EXPECT_FALSE(is_rdma("quick")) << "the plan says otherwise";
 }
 
+// What a plan's exchange is recorded to have gone over is what its step goes over.
+TEST(Step, GoesOverTheTransportOfItsPlan) {
+  const DataSize<> gradient = Megabytes(1.0);
+  const std::optional<Transport> transports[] = {std::nullopt, Transport::kTcp, Transport::kRdma};
+  for (const auto& of_nodes : transports) {
+    for (const auto& of_servers : transports) {
+      for (const auto& stated : transports) {
+        for (const Strategy strategy : {Strategy::kRing, Strategy::kPsSync, Strategy::kBytePs}) {
+          for (const int servers : {0, 2}) {
+            if (UsesServers(strategy) && servers == 0) continue;
+            if (strategy == Strategy::kRing && servers > 0) continue;
+            Cluster cluster;
+            cluster.link.transport = of_nodes;
+            cluster.server_link.transport = of_servers;
+            Plan plan = MakePlan({1, 1}, strategy);
+            plan.servers = servers;
+            plan.link.transport = stated;
+            for (const bool colocated : {false, true}) {
+              plan.server.colocated = UsesServers(strategy) && colocated;
+              const StepFacts facts =
+                  MakeStepFacts(cluster, plan, Message(gradient), OneBucket(gradient));
+              EXPECT_EQ(TransportOf(cluster, plan) == Transport::kRdma,
+                        internal::ExchangeLink(facts)->rdma())
+                  << StrategyName(strategy) << " " << servers << " " << colocated;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 // Half of it one way, once for each bucket: of the 2 x 3 messages around four devices a pipelined
 // ring, which the hierarchical all-reduce is on one node, sees four.
 TEST(Step, ADeviceLinksRoundTripIsAFact) {

@@ -599,6 +599,27 @@ TEST(CompiledPlan, AQuerysLinksGoBefore) {
   }
 }
 
+// What runs have told depends on the transport, which a query may state.
+TEST(CompiledPlan, EndsAreOfWhatNoRunUsed) {
+  Cluster cluster = CalibratedCluster(PlausibleTruth(), 0.5);
+  const Predictor told(cluster, *FindWorkload("resnet50"), T4());
+  cluster.calibration->range.exchanges = {{Strategy::kRing, Transport::kTcp}};
+  const Predictor predictor(cluster, *FindWorkload("resnet50"), T4());
+  int higher[kTransportCount] = {};
+  for (const Kind& kind : Kinds()) {
+    const CompiledPlan compiled(predictor, kind.plan);
+    Differences apart;
+    for (int transport = 0; transport < kTransportCount; ++transport) {
+      PlanQuery query = QueryOf(kind.plan);
+      query.link.transport = query.server_link.transport = static_cast<Transport>(transport);
+      EXPECT_EQ(Compare(predictor, compiled, query, &apart), "") << kind.name;
+      const Plan plan = PlanOf(kind.plan, query);
+      if (predictor.Predict(plan).high > told.Predict(plan).high * 1.01) ++higher[transport];
+    }
+  }
+  for (const int plans : higher) EXPECT_GT(plans, 0) << "or the case is none";
+}
+
 // A link of its own must not be mixed up with what was computed for the compiled one.
 TEST(CompiledPlan, ForgetsAQuerysLink) {
   for (const Kind& kind : Kinds()) {

@@ -8,8 +8,10 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "data/io/machines.h"
@@ -241,6 +243,30 @@ TEST(Interval, ReachesTheSlowEndOfAPaceThatIsHardlyKnown) {
     told.calibration->range.*most = 4;
     const Prediction of_told = Predictor(told, Resnet50(), T4()).Predict(plan);
     EXPECT_NEAR(std::log(of_told.high / of_told.step_time), kNinetyPercent * of_told.log_sd, 1e-9);
+  }
+}
+
+// Rings tell nothing of servers, nor TCP of RDMA: a pace that fitted runs did not use reaches its
+// slow end as if there were no runs, and one that they used does not.
+TEST(Interval, ReachesTheSlowEndOfWhatNoRunUsed) {
+  Plan servers = ServerPlan(Strategy::kPsSync, 4, 4);
+  Plan rdma = AllreducePlan({4, 4}, 32);
+  rdma.link.transport = Transport::kRdma;
+  for (const auto& [pace, plan] :
+       {std::pair(kServerRate, servers), std::pair(kLinkBandwidth, rdma)}) {
+    Cluster cluster = CalibratedCluster(PlausibleTruth(), 0);
+    const auto row = static_cast<Eigen::Index>(pace);
+    cluster.calibration->parameters[pace].value *= 4;  // it binds at its slow end alone
+    constexpr double kSd = 1.5;
+    cluster.calibration->log_covariance(row, row) = kSd * kSd;
+    const auto above = [&](const std::set<CalibratedRange::Exchange>& exchanges) {
+      cluster.calibration->range.exchanges = exchanges;
+      const Prediction p = Predictor(cluster, Resnet50(), T4()).Predict(plan);
+      EXPECT_NEAR(std::log(p.step_time / p.low), kNinetyPercent * p.log_sd, 1e-6);
+      return std::log(p.high / p.step_time) - kNinetyPercent * p.log_sd;
+    };
+    EXPECT_GT(above({{Strategy::kRing, Transport::kTcp}}), 0.1) << plan.servers;
+    EXPECT_NEAR(above({{plan.strategy, plan.link.transport.value_or(Transport::kTcp)}}), 0, 1e-9);
   }
 }
 
