@@ -283,7 +283,7 @@ double Predictor::Active::VarianceAbove(const StepFacts& facts, const PlanGradie
   const ColumnSet matter = ColumnsThatMatter(facts, true);
   double most = 0;
   for (const SlowEnd& end : SlowEndsOf(belief, hosts)) {
-    if (!end.Concerns(facts, matter)) continue;
+    if (!matter[static_cast<std::size_t>(end.column)] || !end.IsUntoldTo(facts)) continue;
     const double tangent =
         std::inner_product(gradient.begin(), gradient.end(), end.along.begin(), 0.0);
     const auto& [cluster, workload] = end.parameters;

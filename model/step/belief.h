@@ -100,6 +100,8 @@ class Belief {
   // The most nodes, and devices on a node, of the runs that were fitted: 0 where there are none.
   int fitted_nodes() const { return fitted_nodes_; }
   int fitted_devices_per_node() const { return fitted_devices_per_node_; }
+  // The line rates that they had, where somebody stated them.
+  const std::optional<CalibratedRange::RateRange>& fitted_rates() const { return rates_; }
   // How those runs exchanged; none where there are runs and nobody says.
   const std::optional<std::set<CalibratedRange::Exchange>>& fitted_exchanges() const {
     return fitted_exchanges_;

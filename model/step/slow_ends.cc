@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 
 #include "model/statistics/normal.h"
 #include "model/step/parameter_specs.h"
@@ -11,19 +12,23 @@
 namespace stepcast {
 namespace {
 
-// What sets the pace of bytes or samples, and whether more of it makes a step slow. The link of a
-// plan's slowest host comes before the cluster's, which may be the same.
+using Transports = std::bitset<kTransportCount>;
+
+// What sets the pace of bytes or samples, whether more of it makes a step slow, and whether it is a
+// rate that a link may hide. The link of a plan's slowest host comes before the cluster's, which
+// may be the same.
 struct Pace {
   int column;
-  bool slows;
+  bool slows = false;
+  bool behind_link = false;
 };
-inline constexpr Pace kPaces[] = {{kLinkColumn, false},
-                                  {kLinkBandwidth, false},
-                                  {kFlowBandwidth, false},
-                                  {kHostBandwidth, false},
-                                  {kHostSharing, true},
-                                  {kServerRate, false},
-                                  {kWorkloadColumn + kSampleTime, true}};
+inline constexpr Pace kPaces[] = {{.column = kLinkColumn},
+                                  {.column = kLinkBandwidth},
+                                  {.column = kFlowBandwidth, .behind_link = true},
+                                  {.column = kHostBandwidth, .behind_link = true},
+                                  {.column = kHostSharing, .slows = true},
+                                  {.column = kServerRate, .behind_link = true},
+                                  {.column = kWorkloadColumn + kSampleTime, .slows = true}};
 
 // Whether runs that exchanged like this tell it to a plan over this transport, to which links and
 // flows belong.
@@ -45,13 +50,13 @@ bool IsTold(int column, const Belief& belief, Transport over) {
          (column == kHostBandwidth && belief.fitted_devices_per_node() > 1);
 }
 
-// The transports for which it is not.
-std::bitset<kTransportCount> UntoldOver(int column, const Belief& belief) {
-  std::bitset<kTransportCount> untold;
-  for (std::size_t over = 0; over < untold.size(); ++over) {
-    untold[over] = !IsTold(column, belief, static_cast<Transport>(over));
+// The transports for which it is.
+Transports ToldOver(int column, const Belief& belief) {
+  Transports told;
+  for (std::size_t over = 0; over < told.size(); ++over) {
+    told[over] = IsTold(column, belief, static_cast<Transport>(over));
   }
-  return untold;
+  return told;
 }
 
 // Moves parameters by these many times `along`, not beyond their plausible ranges.
@@ -85,26 +90,32 @@ std::vector<SlowEnd> SlowEndsOf(const Belief& belief, const Belief::AtHosts& hos
   for (const Pace& pace : kPaces) {
     const int at = hosts.Position(pace.column);
     if (pace.column == kLinkBandwidth && hosts.link == kLinkBandwidth) continue;
-    const auto untold = UntoldOver(pace.column, belief);
-    if (untold.none()) continue;
     const double log_sd = std::sqrt(belief.log_covariance()(at, at));
     if (log_sd == 0) continue;
-    SlowEnd& end = all.emplace_back();
-    end.column = pace.column;
-    end.untold_over = untold;
-    for (int column = 0; column < kShareColumn; ++column) {
-      if (column == kSlowdownColumn && !hosts.slowdown) continue;
-      end.along[static_cast<std::size_t>(column)] =
-          belief.log_covariance()(hosts.Position(column), at) / log_sd;
-    }
-    end.parameters =
-        Moved(belief.ParametersAt(hosts), end.along, pace.slows ? kNinetyPercent : -kNinetyPercent);
+    const auto add = [&](Transports over, std::optional<DataRate<>> told_to, double times) {
+      SlowEnd& end = all.emplace_back();
+      end.column = pace.column;
+      end.over = over;
+      end.told_to = told_to;
+      for (int column = 0; column < kShareColumn; ++column) {
+        if (column == kSlowdownColumn && !hosts.slowdown) continue;
+        end.along[static_cast<std::size_t>(column)] =
+            belief.log_covariance()(hosts.Position(column), at) / log_sd;
+      }
+      end.parameters = Moved(belief.ParametersAt(hosts), end.along, pace.slows ? times : -times);
+    };
+    const Transports told = ToldOver(pace.column, belief);
+    if (!told.all()) add(~told, std::nullopt, kNinetyPercent);
+    if (told.none() || !pace.behind_link || !belief.fitted_rates()) continue;
+    const DataRate<> most = belief.fitted_rates()->max;
+    const double hidden = (belief.log_value(at) - std::log(most.si())) / log_sd;
+    if (hidden > 0) add(told, most, std::min(hidden, kNinetyPercent));
   }
   // A rate that the plan states is known as well as one that the cluster's file does.
-  if (const auto untold = UntoldOver(kShareColumn, belief); untold.any()) {
+  if (const Transports told = ToldOver(kShareColumn, belief); !told.all()) {
     SlowEnd& end = all.emplace_back();
     end.column = kShareColumn;
-    end.untold_over = untold;
+    end.over = ~told;
     end.along[kShareColumn] = kStatedLinkLogSd;
     end.parameters = belief.ParametersAt(hosts);
     end.parameters.cluster.stated_share *= std::exp(-kNinetyPercent * kStatedLinkLogSd);
@@ -112,9 +123,14 @@ std::vector<SlowEnd> SlowEndsOf(const Belief& belief, const Belief::AtHosts& hos
   return all;
 }
 
-bool SlowEnd::Concerns(const StepFacts& facts, const ColumnSet& columns) const {
-  const Transport over = internal::ExchangeLink(facts)->rdma() ? Transport::kRdma : Transport::kTcp;
-  return columns[static_cast<std::size_t>(column)] && untold_over[static_cast<std::size_t>(over)];
+bool SlowEnd::IsUntoldTo(const StepFacts& facts) const {
+  if (told_to) {
+    const auto is_beyond = [&](const LinkFacts& link) { return link.bandwidth > told_to; };
+    const bool to_servers = facts.server.HasOwnLink(facts.servers);
+    if (!is_beyond(facts.link) && !(to_servers && is_beyond(facts.server_link))) return false;
+  }
+  const bool rdma = internal::ExchangeLink(facts)->rdma();
+  return over[static_cast<std::size_t>(rdma ? Transport::kRdma : Transport::kTcp)];
 }
 
 double VarianceOfEnd(double tangent, Duration<> step, Duration<> slow) {

@@ -22,13 +22,19 @@
 // the shorter its step is. And that this is of paces that no run has told: an exchange that was
 // hidden in all fitted runs tells what its pace is not, though derivatives at the centre are 0 and
 // the covariance is the prior's. Runs tell of what they used (CalibratedRange::exchanges): rings
-// tell no rate of servers, and exchanges over TCP tell nothing of links over RDMA. Compute is a pace
-// that no run has told where nothing at all tells it.
+// tell no rate of servers, and exchanges over TCP tell nothing of links over RDMA. Behind a link of
+// 1 Gbit/s flows, hosts and servers of any higher rate are hidden: to a plan that states a faster
+// link runs have told of these that they are no slower than 1 Gbit/s, where their slow end is then.
+// Compute is a pace that no run has told where nothing at all tells it.
+//
+// Note too that a faster link has hardly a higher end for all this: a rate behind it that takes
+// over at the centre, where derivatives jump, has been at its slow end before.
 #ifndef STEPCAST_MODEL_STEP_SLOW_ENDS_H_
 #define STEPCAST_MODEL_STEP_SLOW_ENDS_H_
 
 #include <array>
 #include <bitset>
+#include <optional>
 #include <vector>
 
 #include "data/record/link.h"
@@ -42,14 +48,15 @@ namespace stepcast {
 // plan where it is slow.
 struct SlowEnd {
   int column = 0;
-  // The transports over which a plan is not told it.
-  std::bitset<kTransportCount> untold_over;
+  // The transports over which it is, and where runs told it over slower links: the fastest of them.
+  std::bitset<kTransportCount> over;
+  std::optional<DataRate<>> told_to;
   // C_jz / sqrt(C_zz) of each column.
   std::array<double, kPlanColumns> along{};
   PlanParameters parameters;
 
-  // Whether it is of a step of these facts, to which these columns matter.
-  bool Concerns(const StepFacts& facts, const ColumnSet& columns) const;
+  // Whether no run has told it to a plan of these facts.
+  bool IsUntoldTo(const StepFacts& facts) const;
 };
 
 // Those of a plan that these positions hold back.

@@ -512,10 +512,12 @@ template <bool kHeldBack>
 
 [[gnu::noinline]] double Staged::Above(const PlanQuery& query, const Gradient& gradient,
                                        double variance, Duration<> step) const {
-  const ColumnSet matter = ColumnsThatMatter(asked, true);
+  std::optional<ColumnSet> matter;
   double most = 0;
   for (const TabledEnd& slow : t.ends) {
-    if (!slow.end.Concerns(asked, matter)) continue;
+    if (!slow.end.IsUntoldTo(asked)) continue;
+    if (!matter) matter = ColumnsThatMatter(asked, true);
+    if (!(*matter)[static_cast<std::size_t>(slow.end.column)]) continue;
     most = std::max(most, VarianceOfEnd(gradient.Dot(slow.along), step,
                                         s.StepTimeAt(slow.values, query, asked)));
   }

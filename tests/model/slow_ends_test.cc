@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -70,7 +72,9 @@ std::set<int> EndsAfter(const std::optional<std::set<CalibratedRange::Exchange>>
   const ColumnSet columns = ColumnsThatMatter(facts, true);
   std::set<int> ends;
   for (const SlowEnd& end : SlowEndsOf(belief, {})) {
-    if (end.Concerns(facts, columns)) ends.insert(end.column);
+    if (columns[static_cast<std::size_t>(end.column)] && end.IsUntoldTo(facts)) {
+      ends.insert(end.column);
+    }
   }
   return ends;
 }
@@ -106,6 +110,45 @@ TEST(SlowEnds, AreOfWhatNoRunUsed) {
     EXPECT_EQ(EndsAfter(elsewhere, Strategy::kRing, over), of_transport);
     EXPECT_EQ(EndsAfter(elsewhere, Strategy::kPsSync, over), with(of_transport, kServerRate));
     EXPECT_EQ(EndsAfter(servers, Strategy::kPsSync, over), Ends());
+  }
+}
+
+// Behind the fastest link that runs had, flows, hosts and servers of any higher rate are hidden: to
+// plans with a faster one their slow end is the prior's, but no slower than that link.
+TEST(SlowEnds, AreNoSlowerThanTheLinksOfRuns) {
+  constexpr double kPriors[] = {10, 3.8 * 8, 1.2 * 8};  // Gbit/s: flows, hosts, servers
+  constexpr ClusterParameter kColumns[] = {kFlowBandwidth, kHostBandwidth, kServerRate};
+  for (const double fastest : {1.0, 5.0, 9.8, 50.0}) {
+    Cluster cluster;
+    Calibration& calibration = cluster.calibration.emplace();
+    calibration.range.max_nodes = calibration.range.max_workers = 4;
+    calibration.range.bandwidth = {GigabitsPerSecond(0.1), GigabitsPerSecond(fastest)};
+    const Belief belief(cluster, *FindWorkload("resnet50"), T4(), "t4");
+    std::map<int, double> slow;  // Gbit/s
+    for (const SlowEnd& end : SlowEndsOf(belief, {})) {
+      const double si = end.parameters.cluster.si.at(static_cast<std::size_t>(end.column));
+      slow[end.column] = BytesPerSecond(si).in(kGigabitsPerSecond);
+      StepFacts facts;
+      EXPECT_FALSE(end.IsUntoldTo(facts)) << "the cluster's own link, which runs had";
+      facts.link.bandwidth = GigabitsPerSecond(fastest);
+      EXPECT_FALSE(end.IsUntoldTo(facts));
+      facts.server_link.bandwidth = GigabitsPerSecond(fastest * 1.01);
+      EXPECT_FALSE(end.IsUntoldTo(facts)) << "without servers";
+      facts.servers = 2;
+      EXPECT_TRUE(end.IsUntoldTo(facts));
+      facts.servers = 0;
+      facts.link.bandwidth = GigabitsPerSecond(fastest * 1.01);
+      EXPECT_TRUE(end.IsUntoldTo(facts));
+    }
+    std::size_t ends = 0;
+    for (std::size_t i = 0; i < std::size(kColumns); ++i) {
+      if (kPriors[i] < fastest) continue;
+      ++ends;
+      const double sd = kClusterParameterSpecs[kColumns[i]].prior_log_sd;
+      const double prior = kPriors[i] * std::exp(-1.6448536 * sd);
+      EXPECT_NEAR(slow[kColumns[i]], std::max(prior, fastest), 1e-5 * fastest) << fastest;
+    }
+    EXPECT_EQ(slow.size(), ends) << fastest;
   }
 }
 

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -322,6 +324,37 @@ TEST(Interval, AFasterLinkHasHardlyAHigherEnd) {
         before = p.high.si();
       }
     }
+  }
+}
+
+// Nor has one that is faster than those of all runs, behind which runs saw nothing: where flows,
+// hosts or servers take over from the link their derivatives jump, and their slow ends do not.
+RC_GTEST_PROP(IntervalProperty, AFasterLinkThanAnyRunsHasHardlyAHigherEnd, ()) {
+  Cluster cluster = CalibratedCluster(PlausibleTruth(), 0.05);
+  CalibratedRange& range = cluster.calibration->range;
+  const double fastest = *rc::gen::element(0.5, 1.0, 5.0);
+  range.bandwidth = {GigabitsPerSecond(fastest), GigabitsPerSecond(fastest)};
+  for (const ClusterParameter pace : {kFlowBandwidth, kHostBandwidth, kServerRate}) {
+    // What such runs leave of a rate that they did not see: the prior, as far as above their link.
+    const double times = *rc::gen::element(2.0, 5.0, 20.0);
+    const double widest =
+        std::min(kClusterParameterSpecs[pace].prior_log_sd, std::log(times) / kNinetyPercent);
+    const double log_sd = 0.1 * *rc::gen::inRange(1, 11) * widest;
+    const auto row = static_cast<Eigen::Index>(pace);
+    cluster.calibration->parameters[pace].value =
+        GigabitsPerSecond(fastest * times).si() / kClusterParameterSpecs[pace].si_per_unit;
+    cluster.calibration->log_covariance(row, row) = log_sd * log_sd;
+  }
+  const Predictor predictor(cluster, Resnet50(), T4());
+  Plan plan =
+      *rc::gen::element(AllreducePlan({1, 1}, 32), AllreducePlan({4, 4}, 32),
+                        AllreducePlan(Placement(8, 1), 8), ServerPlan(Strategy::kPsSync, 4, 2));
+  double least = std::numeric_limits<double>::infinity();
+  for (double rate = fastest / 4; rate < 1000; rate *= 1.3) {
+    plan.link.bandwidth = GigabitsPerSecond(rate);
+    const double high = predictor.Predict(plan).high.si();
+    RC_ASSERT(high <= least * 1.25);
+    least = std::min(least, high);
   }
 }
 
