@@ -54,7 +54,7 @@ struct Prediction {
   Traffic traffic;  // bytes of all buckets, transfers of each
   int buckets = 1;  // that the gradients are sent in
   MemoryNeed memory;
-  // The evaluated algorithm: the ring for allreduce, the choice of strategy auto with its reason.
+  // The evaluated algorithm: what a library takes for allreduce, what auto chose; and the reason.
   Strategy algorithm = Strategy::kAllreduce;
   std::string algorithm_reason;
   std::optional<ServerTimes<double>> server_times;    // ps-sync, ps-async, unless workers are alone

@@ -208,6 +208,13 @@ StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* 
           StrategyName(choice.best.algorithm));
     }
   }
+  if (why != nullptr && plan.strategy == Strategy::kAllreduce &&
+      facts.strategy != Strategy::kAllreduce) {
+    *why = fmt::format(
+        "Between two nodes whose devices have links of their own, NCCL takes the tree: a card "
+        "carries the gradients once each way, around a ring {:.2f} times.",
+        2 - 2.0 / facts.workers);
+  }
   facts.input_rate = input_rate;
   return facts;
 }

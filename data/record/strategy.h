@@ -9,9 +9,9 @@
 
 namespace stepcast {
 
-// kAllreduce leaves the algorithm to the library, which stepcast takes to be the ring; kAuto lets
-// stepcast choose the fastest all-reduce. kBytePs sums on the workers and on `servers` helper
-// machines without devices.
+// kAllreduce leaves the algorithm to the library (model/exchange/library_choice.h), mostly the
+// ring; kAuto lets stepcast choose the fastest all-reduce. kBytePs sums on the workers and on
+// `servers` helper machines without devices.
 enum class Strategy {
   kNone,
   kAllreduce,

@@ -10,6 +10,7 @@
 #include "data/record/input_error.h"
 #include "data/record/link_path.h"
 #include "data/record/machine.h"
+#include "model/exchange/library_choice.h"
 #include "model/step/workload_counts.h"
 
 namespace stepcast {
@@ -56,7 +57,9 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   facts.servers = plan.servers;
   facts.accumulation_steps = plan.accumulation_steps;
   facts.batch = plan.local_batch;
-  facts.strategy = plan.strategy;
+  facts.strategy = LeavesAlgorithm(plan) ? LibraryAllreduce(facts.nodes, facts.devices_per_node,
+                                                            counted.has_device_links)
+                                         : plan.strategy;
   // The parameters that local steps average are known after the last of them.
   facts.overlap = plan.local_steps > 1 ? Overlap::kNone : plan.overlap;
   facts.backup_workers = plan.backup_workers;

@@ -1,4 +1,4 @@
-// What is counted of a workload once for all of its plans.
+// What is counted of a workload, and of the device it is on, once for all of its plans.
 #ifndef STEPCAST_MODEL_STEP_WORKLOAD_COUNTS_H_
 #define STEPCAST_MODEL_STEP_WORKLOAD_COUNTS_H_
 
@@ -18,10 +18,12 @@ struct WorkloadCounts {
   explicit WorkloadCounts(const Workload& workload,
                           const std::optional<Device>& device = std::nullopt,
                           std::shared_ptr<const ProfiledCompute> profile = nullptr)
-      : recomputation(workload, device, std::move(profile)) {}
+      : recomputation(workload, device, std::move(profile)),
+        has_device_links(device && device->device_link) {}
 
   Recomputation recomputation;
   ShardsOfPlans shards;
+  bool has_device_links;  // between devices of a node, by the data sheet
 };
 
 }  // namespace stepcast

@@ -263,7 +263,7 @@ typedef struct stepcast_prediction_values {
   double synchronisation_s;       // whole, hidden or not
   double memory_need_bytes;       // of one device
   double memory_available_bytes;  // not a number where no data sheet tells
-  const char* strategy;           // what was evaluated: "ring" for "allreduce" and perhaps "auto"
+  const char* strategy;           // what was evaluated: mostly "ring" for "allreduce"
   int32_t limiter;
   int32_t memory_verdict;
   int32_t compute_source;

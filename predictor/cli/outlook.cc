@@ -188,7 +188,7 @@ OutlookOptions ReadOutlookOptions(const Arguments& arguments) {
 
 NamedLines StrategyLines(const Prediction& p, const Plan& plan, const Target& target) {
   NamedLines lines;
-  if (TraitsOf(plan.strategy).to_be_chosen && !p.algorithm_reason.empty()) {
+  if (!p.algorithm_reason.empty()) {
     lines.emplace_back("algorithm",
                        fmt::format("{}. {}", StrategyName(p.algorithm), p.algorithm_reason));
   }

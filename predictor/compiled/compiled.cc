@@ -212,6 +212,13 @@ QueryStatus Judge(const CompiledState& c, const PlanQuery& q, const Refuse& refu
   return QueryStatus::kOk;
 }
 
+// Whether the library that a plan leaves the algorithm to takes the tree between two nodes.
+bool TakesTreeOfTwo(const Predictor& predictor) {
+  Plan two_nodes;
+  two_nodes.placement = {2, 2};
+  return predictor.Facts(two_nodes).strategy == Strategy::kTree;
+}
+
 // A pointer that owns nothing, so that copies cost nothing.
 template <class T>
 std::shared_ptr<const T> Borrowed(const std::shared_ptr<const T>& owner) {
@@ -245,6 +252,10 @@ CompiledState::CompiledState(const Predictor& predictor, const Plan& compiled_pl
     const int wrong = given.most_servers < 1 ? given.most_servers : options.most_servers;
     throw InputError({"", 0, "most_servers"}, std::to_string(wrong), "is out of range",
                      "1 to " + std::to_string(kMostCompiledServers));
+  }
+  if (LeavesAlgorithm(plan)) {
+    library_may_choose = TakesTreeOfTwo(predictor);
+    facts.strategy = plan.strategy;
   }
   plan.strategy = facts.strategy;
   facts.buckets = Borrowed(buckets);
@@ -368,6 +379,7 @@ int CompiledState::SlowWorkers(const PlanQuery& q) const {
 
 StepFacts CompiledState::FactsOf(const PlanQuery& q) const {
   StepFacts f = facts;
+  f.strategy = StrategyOf(q);
   f.workers = q.workers;
   f.nodes = q.nodes;
   f.shard = ShardOnNodes(plan.shard, q.nodes);

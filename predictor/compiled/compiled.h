@@ -10,6 +10,7 @@
 #include "data/plan/limits.h"
 #include "data/record/link_path.h"
 #include "model/compute/profiled_compute.h"
+#include "model/exchange/library_choice.h"
 #include "model/memory/memory.h"
 #include "model/step/belief.h"
 #include "model/step/recomputation.h"
@@ -43,6 +44,7 @@ struct CompiledState : CompiledValues {
 
   // Facts that no query changes.
   StepFacts facts;
+  bool library_may_choose = false;  // another algorithm for some queries
   std::shared_ptr<const std::vector<Bucket>> buckets;
   std::vector<BucketLine> lines;
   OverlapLines async_lines;
@@ -85,6 +87,11 @@ struct CompiledState : CompiledValues {
   // The functions below take a query that Check has found right.
   MemoryVerdict Memory(const PlanQuery& query) const;
   StepFacts FactsOf(const PlanQuery& query) const;
+  // The plan's, unless a library takes another algorithm between two nodes.
+  Strategy StrategyOf(const PlanQuery& query) const {
+    return library_may_choose ? LibraryAllreduce(query.nodes, query.devices_per_node, true)
+                              : facts.strategy;
+  }
   // Workers on slow nodes, and the samples that are stated of them.
   int SlowWorkers(const PlanQuery& query) const;
   std::optional<int> SlowBatch(const PlanQuery& query) const {
@@ -162,7 +169,7 @@ KnownParts<Rate, Curve> CompiledState::PartsOf(const PlanQuery& q,
                                                const Rates<Rate>& of_rates) const {
   // The helpers' link counts where there are helpers.
   const bool own_link =
-      q.link.empty() && q.server_link.empty() &&
+      q.link.empty() && q.server_link.empty() && StrategyOf(q) == facts.strategy &&
       (!TraitsOf(facts.strategy).helpers || (q.servers > 0) == (facts.servers > 0));
   KnownParts<Rate, Curve> parts;
   parts.curve = &of_curve;

@@ -118,9 +118,9 @@ void BindPrediction(py::module_* m) {
       .def_property_readonly("memory", part("memory"), "dict : need of one device, and a verdict")
       .def_property_readonly(
           "algorithm", [](const P& p) { return StrategyName(p.prediction.algorithm); },
-          "str : what was evaluated: ring for allreduce, the choice of strategy auto")
+          "str : what was evaluated: what a library takes for allreduce, what auto chose")
       .def_property_readonly("algorithm_reason", part("algorithm_reason"),
-                             "str : why auto chose it, or None")
+                             "str : why auto or the library chose it, or None")
       .def_property_readonly(
           "server_times", part("server_times"),
           "dict : push, update and pull of the whole model (ps-sync, ps-async), or None")

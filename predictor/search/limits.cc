@@ -375,7 +375,9 @@ class Closed {
             ServersOnEveryNode(plan_)};
   }
 
-  Law At(const Plan& plan) const {
+  // A library's all-reduce is the ring beyond two nodes, where the laws hold.
+  Law At(Plan plan) const {
+    if (plan.strategy == Strategy::kAllreduce) plan.strategy = Strategy::kRing;
     Strategy algorithm = plan.strategy;
     const StepTerms<double> terms = predictor_.Terms(plan, &algorithm);
     Law law;
@@ -556,7 +558,7 @@ class Closed {
   // meet at another: the best of all these.
   double BestBuckets(const Plan& plan, const StepTerms<double>& terms) const {
     Strategy algorithm = plan.strategy;
-    if (TraitsOf(algorithm).to_be_chosen) predictor_.Terms(plan, &algorithm);
+    predictor_.Terms(plan, &algorithm);
     const CallPaces paces = ExchangeOf(algorithm).Paces(Question(plan, algorithm, terms));
     const auto end = [&](double count) {
       return Max(EqualBucketsEnd(count, terms.backward, paces.steady, bytes()),
