@@ -220,13 +220,14 @@ std::size_t CompiledPlan::PredictRange(const QueryArrays& queries, const Forecas
 
 int CompiledPlan::MostLocalBatch(const PlanQuery& query) const noexcept {
   const internal::CompiledState& c = *compiled_;
-  const std::optional<DataSize<>> left = c.MemoryLeft(query);
   int most = c.most_batch;
-  if (left) {
+  if (c.memory_available) {
+    const DataSize<> rest = c.MemoryBesideSamples(query);
+    const DataSize<> left = *c.memory_available - rest;
     const DataSize<> of_sample = c.activations.PerSample();
-    double fitting = left->si() < 0 ? 0 : most;
-    if (fitting > 0 && of_sample.si() > 0) fitting = std::floor(*left / of_sample);
-    const int ran = c.activations.SamplesThatRan(c.memory_available - *left);
+    double fitting = left.si() < 0 ? 0 : most;
+    if (fitting > 0 && of_sample.si() > 0) fitting = std::floor(left / of_sample);
+    const int ran = c.activations.SamplesThatRan(rest);
     most = static_cast<int>(std::min(std::max(fitting, 1.0 * ran), 1.0 * most));
   }
   const std::optional<int> slow = c.SlowBatch(query);

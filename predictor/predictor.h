@@ -66,6 +66,7 @@ class Predictor {
   StepFacts Facts(const Plan& plan) const;
   MemoryNeed Memory(const Plan& plan) const;
   const Activations& activations() const { return *activations_; }
+  const std::optional<DataSize<>>& device_memory() const { return device_memory_; }
 
   const Cluster& cluster() const { return cluster_; }
   const Workload& workload() const { return workload_; }

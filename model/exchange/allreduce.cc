@@ -97,17 +97,16 @@ class Allreduces final : public Exchange {
     return traffic;
   }
 
-  MemoryShares Memory(const Plan& plan) const override {
-    MemoryShares shares = Exchange::Memory(plan);
-    const int sharers = SharersOf(plan.shard, plan.workers(), DevicesOnFullestNode(plan.placement));
-    if (sharers == 1) return shares;  // each has the whole, and gathers nothing
-    const double share = 1.0 / sharers;
+  MemoryShares Memory(const MemoryQuestion& q) const override {
+    MemoryShares shares = Exchange::Memory(q);
+    if (q.sharers == 1) return shares;  // each has the whole, and gathers nothing
+    const double share = 1.0 / q.sharers;
     shares.optimizer = share;
     shares.buckets = 0;  // the gradients are exchanged where they are
-    if (plan.shard >= Shard::kGradients) shares.gradients = share;
+    if (q.shard >= Shard::kGradients) shares.gradients = share;
     // Of whole gradients, or parameters, there is a unit in use and one on its way.
-    if (ShardInMemory(plan.shard, plan.accumulation_steps) >= Shard::kGradients) shares.units = 2;
-    if (plan.shard >= Shard::kParameters) shares.parameters = share;
+    if (ShardInMemory(q.shard, q.accumulation_steps) >= Shard::kGradients) shares.units = 2;
+    if (q.shard >= Shard::kParameters) shares.parameters = share;
     return shares;
   }
 

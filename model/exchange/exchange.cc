@@ -16,7 +16,7 @@ class Nothing final : public Exchange {
                        DataSize<> /*shard*/) const override {
     return {};
   }
-  MemoryShares Memory(const Plan& /*plan*/) const override { return {}; }
+  MemoryShares Memory(const MemoryQuestion& /*question*/) const override { return {}; }
   SyncGrowth<double> Growth(const GrowthQuestion& /*question*/) const override { return {}; }
   void ExplainHops(Explainer* /*explainer*/) const override {}
   FormulaText ExplainCalls(Explainer* /*explainer*/) const override { return {}; }
@@ -24,8 +24,8 @@ class Nothing final : public Exchange {
 
 }  // namespace
 
-MemoryShares Exchange::Memory(const Plan& plan) const {
-  return {.buckets = plan.workers() > 1 ? 1.0 : 0.0};
+MemoryShares Exchange::Memory(const MemoryQuestion& question) const {
+  return {.buckets = question.workers > 1 ? 1.0 : 0.0};
 }
 
 CallPaces Exchange::Paces(const GrowthQuestion& q) const { return {q.terms.cost, q.terms.cost}; }

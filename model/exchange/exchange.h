@@ -33,7 +33,23 @@ struct MemoryShares {
   double gradients = 1;  // once they are exchanged
   double optimizer = 1;  // its state, and the parameters that it updates where these are a copy
   double buckets = 0;    // copies of gradients that are exchanged in their place
-  double units = 0;  // whole units of the model that are in memory beside the shares, the largest
+  // Whole units of the model that are in memory beside the shares, the largest; never more than
+  // the shares lack of the whole.
+  double units = 0;
+};
+
+// What the shares of memory depend on.
+struct MemoryQuestion {
+  Shard shard = Shard::kNone;
+  int workers = 1;
+  int sharers = 1;  // as SharersOf has it
+  int accumulation_steps = 1;
+
+  static MemoryQuestion Of(const Plan& plan) {
+    return {plan.shard, plan.workers(),
+            SharersOf(plan.shard, plan.workers(), DevicesOnFullestNode(plan.placement)),
+            plan.accumulation_steps};
+  }
 };
 
 // A plan on as many workers as give the constants of a law of growth.
@@ -66,7 +82,7 @@ class Exchange {
 
   // What one synchronisation puts on the network; `shard` is what the busiest server holds.
   virtual Traffic CountTraffic(const Plan& plan, DataSize<> gradient, DataSize<> shard) const = 0;
-  virtual MemoryShares Memory(const Plan& plan) const;
+  virtual MemoryShares Memory(const MemoryQuestion& question) const;
 
   // S(w) of model/exchange/growth.h. Only a synchronous exchange is asked.
   virtual SyncGrowth<double> Growth(const GrowthQuestion& question) const = 0;

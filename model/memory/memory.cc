@@ -122,39 +122,52 @@ DataSize<> KeptActivations(const Workload& workload) {
   return HasSixteenBits(workload.precision) ? sum * 0.5 : sum;
 }
 
+ModelMemory::ModelMemory(const Workload& workload, const Plan& plan)
+    : strategy_(plan.strategy),
+      largest_unit_(plan.shard >= Shard::kGradients ? LargestBucket(workload, plan) : DataSize<>()),
+      gradients_(workload.gradient_bytes),
+      // Whose optimizer is divided exchanges the gradients where they are, as wide as they are
+      // sent.
+      width_(std::clamp(1.0 * plan.bytes_per_parameter, kBytesOfCopy, kBytesPerFloat) /
+             kBytesPerFloat),
+      copies_(plan.exchanged_share() + (plan.compress.leaves_a_rest() ? 1 : 0)) {
+  const double parameters = static_cast<double>(workload.parameters);
+  const double trained = static_cast<double>(workload.trainable_parameters);
+  const bool has_copy = HasSixteenBits(workload.precision);
+  computed_ = Bytes((has_copy ? kBytesOfCopy : kBytesPerFloat) * parameters);
+  if (has_copy) updated_ = Bytes(kBytesPerFloat * parameters);
+  states_ =
+      Bytes(kBytesPerFloat * trained) * kOptimizerStates[static_cast<int>(workload.optimizer)];
+}
+
+MemoryNeed ModelMemory::NeedOf(const MemoryQuestion& q) const {
+  const MemoryShares shares = ExchangeOf(strategy_).Memory(q);
+  const bool in_place = shares.optimizer < 1;
+  const DataSize<> gradients = in_place ? gradients_ * width_ : gradients_;
+  MemoryNeed need;
+  need.parameters = computed_ * shares.parameters + updated_ * shares.optimizer;
+  need.gradients = gradients * shares.gradients;
+  need.optimizer = states_ * shares.optimizer;
+  const DataSize<> other_gradients = gradients * (1 - shares.gradients);
+  if (shares.units > 0) {
+    const DataSize<> lacking = computed_ * (1 - shares.parameters) + other_gradients;
+    need.buckets = Min(largest_unit_ * (shares.units * width_), lacking);
+  } else {
+    // Gradients that wait for the last micro-step are whole.
+    need.accumulation = other_gradients;
+    need.buckets = gradients * (shares.buckets * copies_);
+  }
+  need.workspace = kWorkspace + kContext;
+  need.total = need.parameters + need.gradients + need.optimizer + need.accumulation +
+               need.buckets + need.workspace;
+  return need;
+}
+
 MemoryNeed CountMemory(const Workload& workload, const Activations& activations, const Plan& plan,
                        const std::optional<DataSize<>>& available) {
-  MemoryNeed need;
-  const MemoryShares shares = ExchangeOf(plan.strategy).Memory(plan);
-  // Whose optimizer is divided exchanges the gradients where they are, as wide as they are sent.
-  const bool in_place = shares.optimizer < 1;
-  const double width =
-      in_place ? std::clamp(1.0 * plan.bytes_per_parameter, kBytesOfCopy, kBytesPerFloat)
-               : kBytesPerFloat;
-  const DataSize<> gradients = workload.gradient_bytes * (width / kBytesPerFloat);
-  const double parameters = static_cast<double>(workload.parameters);
-  if (HasSixteenBits(workload.precision)) {
-    need.parameters = Bytes(kBytesOfCopy * parameters) * shares.parameters +
-                      Bytes(kBytesPerFloat * parameters) * shares.optimizer;
-  } else {
-    need.parameters = Bytes(kBytesPerFloat * parameters) * shares.parameters;
-  }
-  need.gradients = gradients * shares.gradients;
-  const double states = kOptimizerStates[static_cast<int>(workload.optimizer)];
-  need.optimizer = Bytes(kBytesPerFloat * static_cast<double>(workload.trainable_parameters)) *
-                   (states * shares.optimizer);
-  if (plan.accumulation_steps > 1 && !GathersUnits(plan.shard)) {
-    need.accumulation = gradients * (1 - shares.gradients);
-  }
-  need.buckets = gradients * (shares.buckets * plan.exchanged_share());
-  if (plan.compress.leaves_a_rest() && plan.workers() > 1) need.buckets += gradients;
-  if (shares.units > 0) {
-    need.buckets = LargestBucket(workload, plan) * (shares.units * plan.exchanged_share());
-  }
+  MemoryNeed need = ModelMemory(workload, plan).NeedOf(MemoryQuestion::Of(plan));
+  const DataSize<> rest = need.total;
   need.activations = activations.PerSample() * static_cast<double>(plan.largest_batch());
-  need.workspace = kWorkspace + kContext;
-  const DataSize<> rest = need.parameters + need.gradients + need.optimizer + need.accumulation +
-                          need.buckets + need.workspace;
   need.total = rest + need.activations;
   need.available = available;
   if (available) {

@@ -1,18 +1,20 @@
 // Device memory of one training step.
 //
-//   total = 4 p P + q m + r 4 s n + [a > 1] (1 - q) m + e m + U + h A b + workspace + reserve
-//           (2 p + 4 r) P in place of 4 p P at 16 bits
+//   total = p C + r K + q m + r 4 s n + e m + G + h A b + workspace + reserve
 //
+//   C, K       parameters as they are computed with, and copies that the optimizer updates: 4 P and
+//              none, or 2 P and 4 P at 16 bits                             [B]
 //   P, n       parameters and statistics; those that are trained           [1]
 //   m          gradients, in 32 bits; of a model that is divided as wide as they are sent, and no
 //              narrower than 16                                            [B]
 //   s          numbers of optimizer state: none of SGD, one with momentum, two of Adam   [1]
-//   U          units of a model that is divided: two of the largest        [B]
 //   p, q, r    shares of them that one worker keeps: 1 wherever the model is not
 //              divided among the workers                                   [1]
-//   1 - q      the rest of gradients that wait for the last micro-step, and are whole until they
-//              are exchanged: of ZeRO-2, which has no U then. Where each micro-step is exchanged
-//              there is none                                               [1]
+//   G          what is whole beside the shares. Where each micro-step is exchanged, units of the
+//              model: min( U, (1 - p) C + (1 - q) m ), as no more can be whole than the shares
+//              lack. Gradients that wait for the last micro-step are whole until they are
+//              exchanged: (1 - q) m, of ZeRO-2                             [B]
+//   U          two of the largest units, as wide as m                      [B]
 //   e m        flattened copies for the exchange, as they are sent: e = 1 with more than 1 worker
 //              and a whole model, less where they are compressed, and 1 more where what is not
 //              sent is kept
@@ -83,7 +85,8 @@
 // more than the device has is a verdict, not a number to trust; one within kTightShare of it is
 // called tight.
 //
-// Note that the need never falls with the batch.
+// Note that the need never falls with the batch, and never rises with what is shared out, from
+// nothing to ZeRO-1, ZeRO-2 and ZeRO-3, nor with those who share.
 //
 // Sources: Rajbhandari et al., SC 2020 (parameters, gradients, optimizer state); Micikevicius et
 // al., ICLR 2018 (mixed precision: parameters in 32 bits and their copy in 16); Megatron Core's
@@ -101,6 +104,7 @@
 #include "data/record/plan.h"
 #include "data/record/workload.h"
 #include "data/units/quantity.h"
+#include "model/exchange/exchange.h"
 #include "model/memory/memory_need.h"
 
 namespace stepcast {
@@ -164,6 +168,26 @@ struct Activations {
     if (has_run) return MemoryVerdict::kFits;
     return is_counted ? stepcast::VerdictOf(need, available) : MemoryVerdict::kUnknown;
   }
+};
+
+// All that does not grow with the samples, of plans that differ in their workers and micro-steps
+// alone.
+class ModelMemory {
+ public:
+  ModelMemory(const Workload& workload, const Plan& plan);
+
+  // Of no samples, on a device that nobody knows.
+  MemoryNeed NeedOf(const MemoryQuestion& question) const;
+
+ private:
+  Strategy strategy_;
+  DataSize<> largest_unit_;  // in 32 bits, where there are units
+  DataSize<> gradients_;     // m, in 32 bits
+  double width_;             // of it where the model is divided, as a share of 32 bits
+  double copies_;            // e with more than 1 worker
+  DataSize<> computed_;      // C
+  DataSize<> updated_;       // K
+  DataSize<> states_;        // 4 s n
 };
 
 // `available` is the device's memory, without which the verdict is kUnknown.

@@ -239,7 +239,8 @@ CompiledState::CompiledState(const Predictor& predictor, const Plan& compiled_pl
       async_lines(AsyncLinesOf(facts)),
       profile(predictor.profile()),
       recomputation(predictor.recomputation()),
-      batches(predictor.calibrated_batches()) {
+      batches(predictor.calibrated_batches()),
+      model_memory(predictor.workload(), plan) {
   Ranges();  // made here, so that no query has to
   own_slow_workers.push_back(0);
   for (auto node = plan.placement.rbegin(); node != plan.placement.rend(); ++node) {
@@ -289,13 +290,7 @@ void CompiledState::SetShards(const Workload& network) {
 }
 
 void CompiledState::SetMemory(const Predictor& predictor) {
-  const auto need = [&](const Placement& placement, int accumulation, int batch) {
-    Plan sized = WithPlacement(plan, placement);
-    sized.slow_local_batch.reset();
-    sized.accumulation_steps = accumulation;
-    sized.local_batch = batch;
-    return predictor.Memory(sized);
-  };
+  memory_available = predictor.device_memory();
   activations = predictor.activations();
   counts_activations = !predictor.workload().layers.empty();
   // From the batch on at which an operation did not fit when it was measured, none fits.
@@ -307,31 +302,11 @@ void CompiledState::SetMemory(const Predictor& predictor) {
       (fails(middle) ? failing : most_batch) = middle;
     }
   }
-  const Placement placements[kKeepers] = {{1}, {2}, {1, 1}};
-  for (int keeper = 0; keeper < kKeepers; ++keeper) {
-    for (const int accumulation : {1, 2}) {
-      const MemoryNeed least = need(placements[keeper], accumulation, 0);
-      if (!least.available) continue;
-      memory_available = *least.available;
-      memory_left[keeper][accumulation - 1] = *least.available - least.total;
-    }
-  }
-  // What is shared out falls with those who share it as 1/w does.
-  for (const int accumulation : {1, 2}) {
-    if (plan.shard == Shard::kNone) break;
-    memory_shared[accumulation - 1] =
-        (need({2}, accumulation, 0).total - need({4}, accumulation, 0).total) * 4.0;
-  }
 }
 
-std::optional<DataSize<>> CompiledState::MemoryLeft(const PlanQuery& q) const {
+DataSize<> CompiledState::MemoryBesideSamples(const PlanQuery& q) const {
   const int sharers = SharersOf(plan.shard, q.workers, q.devices_per_node);
-  const Keeper keeper = q.workers <= 1 ? kAlone : sharers > 1 ? kSharers : kReplica;
-  std::optional<DataSize<>> left = memory_left[keeper][q.accumulation_steps > 1];
-  if (left && sharers > 2) {
-    *left += memory_shared[q.accumulation_steps > 1] * (0.5 - 1.0 / sharers);
-  }
-  return left;
+  return model_memory.NeedOf({plan.shard, q.workers, sharers, q.accumulation_steps}).total;
 }
 
 void CompiledState::SetTables() {
@@ -358,11 +333,10 @@ std::optional<QueryProblem> CompiledState::ProblemOf(const PlanQuery& q) const {
 }
 
 MemoryVerdict CompiledState::Memory(const PlanQuery& q) const {
-  const std::optional<DataSize<>> left = MemoryLeft(q);
   const int batch = std::max(q.local_batch, SlowBatch(q).value_or(1));
   if (batch > most_batch) return MemoryVerdict::kOutOfMemory;
-  if (!left) return MemoryVerdict::kUnknown;
-  return activations.VerdictOf(batch, memory_available - *left, memory_available,
+  if (!memory_available) return MemoryVerdict::kUnknown;
+  return activations.VerdictOf(batch, MemoryBesideSamples(q), *memory_available,
                                counts_activations);
 }
 

@@ -64,11 +64,8 @@ struct CompiledState : CompiledValues {
   CalibratedRange range;
   std::optional<CalibratedRange::BatchRange> batches;
 
-  // Memory that activations may take, [who keeps the model][accumulation]; none: unknown.
-  enum Keeper { kAlone, kSharers, kReplica, kKeepers };
-  std::optional<DataSize<>> memory_left[kKeepers][2];  // of sharers: of two
-  DataSize<> memory_shared[2];  // what all sharers keep together, one share each [accumulation]
-  DataSize<> memory_available;  // where it is known
+  ModelMemory model_memory;
+  std::optional<DataSize<>> memory_available;
   Activations activations;
   bool counts_activations = false;
   int most_batch = kMostBatch;  // that the profile knows to fit
@@ -83,7 +80,8 @@ struct CompiledState : CompiledValues {
     return query.nodes - (plan.slow_local_batch ? 1 : 0);
   }
   std::optional<QueryProblem> ProblemOf(const PlanQuery& query) const;
-  std::optional<DataSize<>> MemoryLeft(const PlanQuery& query) const;
+  // What does not grow with the samples.
+  DataSize<> MemoryBesideSamples(const PlanQuery& query) const;
   // The functions below take a query that Check has found right.
   MemoryVerdict Memory(const PlanQuery& query) const;
   StepFacts FactsOf(const PlanQuery& query) const;

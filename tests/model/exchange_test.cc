@@ -87,7 +87,7 @@ TEST_P(Exchanges, TakeAsLongAsTheirBytes) {
 
 TEST_P(Exchanges, KeepAShareOfTheModel) {
   for (const int nodes : {1, 4}) {
-    const MemoryShares shares = ExchangeOf(strategy()).Memory(PlanOn(nodes, 1));
+    const MemoryShares shares = ExchangeOf(strategy()).Memory(MemoryQuestion::Of(PlanOn(nodes, 1)));
     for (const double share : {shares.parameters, shares.gradients, shares.optimizer}) {
       EXPECT_GT(share, 0);
       EXPECT_LE(share, 1);

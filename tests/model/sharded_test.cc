@@ -9,8 +9,11 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "data/workloads/catalog.h"
 #include "model/exchange/exchange.h"
 #include "model/memory/memory.h"
 #include "model/step/answer.h"
@@ -635,6 +638,53 @@ TEST(ShardedMemory, IsTheOwnShareAndTwoUnits) {
     EXPECT_NEAR(accumulated.accumulation.in(kGibibytes), waits ? model * 7 / 8 : 0, 1e-9);
     EXPECT_NEAR(accumulated.total.in(kGibibytes),
                 need(waits ? Shard::kOptimizer : shard, 8).total.in(kGibibytes), 1e-9);
+  }
+}
+
+// One layer of VGG-16 has three quarters of the model: with two units of it whole there is nothing
+// left to share of the gradients, and no more than all can be whole.
+TEST(ShardedMemory, UnitsAreNoMoreThanTheSharesLack) {
+  const Workload vgg = *FindWorkload("vgg16");
+  const auto need = [&](Shard shard, int workers) {
+    return CountMemory(vgg, DataSize<>(),
+                       PlanOn(Placement(static_cast<std::size_t>(workers), 1), shard),
+                       std::nullopt);
+  };
+  for (const int w : {2, 8, 64}) {
+    const MemoryNeed gradients = need(Shard::kGradients, w);
+    const MemoryNeed parameters = need(Shard::kParameters, w);
+    const double lacking = 1 - 1.0 / w;
+    EXPECT_DOUBLE_EQ(gradients.buckets.si(), vgg.gradient_bytes.si() * lacking);
+    EXPECT_DOUBLE_EQ(gradients.total.si(), need(Shard::kOptimizer, w).total.si());
+    const double largest = 4.0 * (25088 + 1) * 4096;
+    const double all = (4.0 * vgg.parameters + vgg.gradient_bytes.si()) * lacking;
+    EXPECT_DOUBLE_EQ(parameters.buckets.si(), std::min(2 * largest, all));
+  }
+}
+
+// Who shares more needs no more, and who shares it among more neither.
+RC_GTEST_PROP(ShardedMemoryProperty, NeverRisesWithWhatIsShared, ()) {
+  const std::vector<std::string> names = WorkloadNames();
+  Workload workload = *FindWorkload(names[*Whole(0, static_cast<int>(names.size()) - 1)]);
+  workload.precision = *rc::gen::element(Precision::kFp32, Precision::kBf16);
+  workload.optimizer = *rc::gen::element(Optimizer::kSgd, Optimizer::kMomentum, Optimizer::kAdam);
+  const int workers = *Whole(2, 64);
+  Plan plan = PlanOn(Placement(static_cast<std::size_t>(workers), 1), Shard::kNone);
+  plan.accumulation_steps = *rc::gen::element(1, 4);
+  plan.bytes_per_parameter = *rc::gen::element(1, 2, 4, 6);
+  if (*rc::gen::arbitrary<bool>()) plan.bucket = Mebibytes(*LogUniform(1, 1e5));
+  const auto total = [&](Shard shard, int of) {
+    Plan shared = plan;
+    shared.placement = Placement(static_cast<std::size_t>(of), 1);
+    shared.shard = shard;
+    return CountMemory(workload, DataSize<>(), shared, std::nullopt).total.si();
+  };
+  double before = total(Shard::kNone, workers);
+  for (const Shard shard : {Shard::kOptimizer, Shard::kGradients, Shard::kParameters}) {
+    const double now = total(shard, workers);
+    RC_ASSERT(now <= before * (1 + 1e-12));
+    RC_ASSERT(total(shard, workers + 1) <= now * (1 + 1e-12));
+    before = now;
   }
 }
 

@@ -1575,6 +1575,32 @@ TEST(MostLocalBatch, CountsToTheByte) {
   }
 }
 
+// Whatever is shared out, among however many, of units of whatever size: a compiled plan has room
+// for as many samples as the predictor, to some bytes of the device's memory.
+RC_GTEST_PROP(MostLocalBatchProperty, CountsAsThePredictorWhateverIsShared, ()) {
+  Workload workload = *FindWorkload(*rc::gen::element("resnet50", "vgg16", "gpt2"));
+  workload.precision = *rc::gen::element(Precision::kFp32, Precision::kBf16);
+  workload.optimizer = *rc::gen::element(Optimizer::kMomentum, Optimizer::kAdam);
+  Plan plan = AllreducePlan({2, 2}, 1);
+  plan.shard = *rc::gen::element(Shard::kNone, Shard::kOptimizer, Shard::kGradients,
+                                 Shard::kParameters, Shard::kHybrid);
+  plan.bytes_per_parameter = *rc::gen::element(2, 4);
+  if (*rc::gen::arbitrary<bool>()) plan.bucket = Mebibytes(std::exp2(*rc::gen::inRange(0, 17)));
+  PlanQuery query = QueryOf(plan);
+  query.devices_per_node = *rc::gen::inRange(1, 9);
+  query.nodes = *rc::gen::inRange(1, 9);
+  query.workers = query.nodes * query.devices_per_node;
+  query.accumulation_steps = *rc::gen::inRange(1, 4);
+  query.local_batch = *rc::gen::inRange(1, 301);
+  const DataSize<> need =
+      Predictor(SyntheticCluster(), workload, T4()).Memory(PlanOf(plan, query)).total;
+  for (const double more : {-64.0, 64.0}) {
+    const Predictor predictor(SyntheticCluster(), workload, T4(need + Bytes(more)));
+    RC_ASSERT(CompiledPlan(predictor, plan).MostLocalBatch(query) ==
+              query.local_batch - (more < 0 ? 1 : 0));
+  }
+}
+
 TEST(MostLocalBatch, IsAllWhereNothingTells) {
   const Workload resnet = *FindWorkload("resnet50");
   const Cluster cluster = CalibratedCluster(PlausibleTruth());
