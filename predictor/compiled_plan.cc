@@ -227,8 +227,8 @@ int CompiledPlan::MostLocalBatch(const PlanQuery& query) const noexcept {
     const DataSize<> of_sample = c.activations.PerSample();
     double fitting = left.si() < 0 ? 0 : most;
     if (fitting > 0 && of_sample.si() > 0) fitting = std::floor(left / of_sample);
-    const int ran = c.activations.SamplesThatRan(rest);
-    most = static_cast<int>(std::min(std::max(fitting, 1.0 * ran), 1.0 * most));
+    const double ran = c.activations.SamplesThatRan(rest);
+    most = static_cast<int>(std::min(std::max(fitting, ran), 1.0 * most));
   }
   const std::optional<int> slow = c.SlowBatch(query);
   return slow && *slow > most ? 0 : most;

@@ -148,8 +148,13 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
     }
   }
   Activations activations(KeptActivations(workload_));
-  if (device_memory_ && calibrated_batches_) {
-    LearnFromRuns(workload_, calibrated_batches_->WhatRan(), *device_memory_, &activations);
+  if (device_memory_ && cluster_.calibration) {
+    const CalibratedRange& range = cluster_.calibration->range;
+    for (const TrainingThatRan& one : TrainingsThatRan(range, workload_, device_)) {
+      const bool in_the_same_way = one.scope == belief_->scope();
+      LearnFromRuns(in_the_same_way ? workload_ : one.trained, in_the_same_way,
+                    one.batches.WhatRan(), *device_memory_, &activations);
+    }
   }
   const std::string own = WorkloadScope(workload_, device_);
   const bool has_own = cluster_.out_of_memory.contains(own);

@@ -16,9 +16,11 @@
 #include "data/io/text_file.h"
 #include "data/io/text_parts.h"
 #include "data/io/yaml_section.h"
+#include "data/plan/bucket_words.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/record/link_path.h"
+#include "data/values/compression.h"
 #include "data/values/device_name.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
@@ -258,9 +260,21 @@ Calibration TakeCalibration(YamlSection* section) {
         CalibratedRange::BatchRange& own = c.range.local_batch[scope];
         own = {low, high, workers};
         for (YamlSection& step : batch.Sections("ran")) {
-          const Shard shard = ParseEnum<Shard>(step.Text("shard"), step.PlaceOf("shard"));
-          const int sharers = step.Integer("sharers", 1, kMost);
-          own.AddRan({shard, sharers, step.Integer("local_batch", 1, high)});
+          CalibratedRange::Ran ran;
+          ran.shard = ParseEnum<Shard>(step.Text("shard"), step.PlaceOf("shard"));
+          ran.sharers = step.Integer("sharers", 1, kMost);
+          ran.local_batch = step.Integer("local_batch", 1, high);
+          const NumberRange sent = FindPlanField("bytes-per-parameter")->range;
+          ran.bytes_per_parameter =
+              step.OptionalInteger("bytes_per_parameter", 0, static_cast<int>(sent.most))
+                  .value_or(0);
+          if (const std::optional<std::string> compress = step.OptionalText("compress")) {
+            ran.compress = ParseCompression(*compress, step.PlaceOf("compress"));
+          }
+          if (const std::optional<std::string> bucket = step.OptionalText("bucket")) {
+            ran.bucket = ParseBucketCap(*bucket, step.PlaceOf("bucket"));
+          }
+          own.AddRan(ran);
           step.Finish();
         }
         batch.Finish();
@@ -324,6 +338,7 @@ std::string FactText(const DataRate<>& rate) {
   return ExactText(rate, fast ? kGigabitsPerSecond : kMegabitsPerSecond, kBytesPerSecond);
 }
 std::string FactText(const Duration<>& time) { return ExactText(time, kMilliseconds, kSeconds); }
+std::string FactText(const DataSize<>& size) { return ExactText(size, kMebibytes, kBytes); }
 std::string FactText(double number) { return fmt::format("{}", number); }
 std::string FactText(CongestionControl control) { return NameOf(control); }
 std::string FactText(Transport transport) { return NameOf(transport); }
@@ -432,12 +447,20 @@ void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
     if (batch.max_workers > 0) {
       *out << YAML::Key << "max_workers" << YAML::Value << batch.max_workers;
     }
-    if (batch.tells_of_shares()) {
+    if (batch.tells_more_than_batches()) {
       *out << YAML::Key << "ran" << YAML::Value << YAML::BeginSeq;
       for (const CalibratedRange::Ran& step : batch.ran) {
         *out << YAML::BeginMap << YAML::Key << "shard" << YAML::Value << NameOf(step.shard)
              << YAML::Key << "sharers" << YAML::Value << step.sharers << YAML::Key << "local_batch"
-             << YAML::Value << step.local_batch << YAML::EndMap;
+             << YAML::Value << step.local_batch;
+        if (step.bytes_per_parameter > 0) {
+          *out << YAML::Key << "bytes_per_parameter" << YAML::Value << step.bytes_per_parameter;
+        }
+        if (step.compress.exists()) {
+          *out << YAML::Key << "compress" << YAML::Value << FormatCompression(step.compress);
+        }
+        if (step.bucket) *out << YAML::Key << "bucket" << YAML::Value << FactText(*step.bucket);
+        *out << YAML::EndMap;
       }
       *out << YAML::EndSeq;
     }

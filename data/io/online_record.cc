@@ -12,7 +12,9 @@
 #include "data/io/online_record_json.h"
 #include "data/io/strict_json.h"
 #include "data/io/text_parts.h"
+#include "data/plan/bucket_words.h"
 #include "data/plan/field_list.h"
+#include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
 #include "data/units/shortest.h"
@@ -203,7 +205,50 @@ OnlineRecord::LatestRow ReadLatestRow(const json& value) {
 
 constexpr double kMostSeen = 1e9;
 
-// [shard, sharers, local batch] of each step, by workload.
+json ToJson(const CalibratedRange::Ran& ran) {
+  json step = {
+      {"shard", NameOf(ran.shard)}, {"sharers", ran.sharers}, {"local_batch", ran.local_batch}};
+  if (ran.bytes_per_parameter > 0) step["bytes_per_parameter"] = ran.bytes_per_parameter;
+  if (ran.compress.exists()) step["compress"] = FormatCompression(ran.compress);
+  if (ran.bucket) step["bucket_bytes"] = ran.bucket->in(kBytes);
+  return step;
+}
+
+// A step that has run, of at most so many samples. Older records have [shard, sharers, local
+// batch].
+CalibratedRange::Ran ReadStepThatRan(const json& value, int most_batch) {
+  json named = value;
+  if (value.is_array() && value.size() == 3) {
+    named = {{"shard", value[0]}, {"sharers", value[1]}, {"local_batch", value[2]}};
+  }
+  if (!named.is_object()) {
+    RefuseMember("range.ran", value.dump(), "is no step that has run",
+                 "shard, sharers, local_batch");
+  }
+  JsonMembers box(named, "range.ran");
+  const InputPlace place{"", 0, "range.ran"};
+  const auto text = [&](const char* name) {
+    return JsonMembers::TextOf(box.Member(name), "range.ran");
+  };
+  CalibratedRange::Ran ran;
+  ran.shard = ParseEnum<Shard>(text("shard"), place);
+  ran.sharers = static_cast<int>(box.Whole("sharers", 1, kMostSeen));
+  ran.local_batch = static_cast<int>(box.Whole("local_batch", 1, most_batch));
+  if (box.Has("bytes_per_parameter")) {
+    const NumberRange sent = FindPlanField("bytes-per-parameter")->range;
+    ran.bytes_per_parameter = static_cast<int>(box.Whole("bytes_per_parameter", 0, sent.most));
+  }
+  if (box.Has("compress")) ran.compress = ParseCompression(text("compress"), place);
+  if (box.Has("bucket_bytes")) {
+    ran.bucket =
+        Bytes(JsonMembers::NumberOf(box.Member("bucket_bytes"), "range.ran",
+                                    kBucketPerTensor.cap.in(kBytes), kOneMessage.cap.in(kBytes)));
+  }
+  box.Finish();
+  return ran;
+}
+
+// The steps, by workload.
 void ReadRan(const json& value, CalibratedRange* range) {
   if (!value.is_object()) RefuseMember("range.ran", value.type_name(), "is no object");
   for (const auto& [scope, steps] : value.items()) {
@@ -213,18 +258,7 @@ void ReadRan(const json& value, CalibratedRange* range) {
     }
     if (!steps.is_array()) RefuseMember("range.ran", steps.type_name(), "is no array");
     for (const json& step : steps) {
-      if (!step.is_array() || step.size() != 3 || !step[1].is_number_integer() ||
-          !step[2].is_number_integer()) {
-        RefuseMember("range.ran", step.dump(), "is no step that has run",
-                     "shard, sharers, local batch");
-      }
-      const Shard shard =
-          ParseEnum<Shard>(JsonMembers::TextOf(step[0], "range.ran"), {"", 0, "range.ran"});
-      const auto count = [&](const json& number, double most) {
-        return static_cast<int>(JsonMembers::NumberOf(number, "range.ran", 1, most));
-      };
-      batches->second.AddRan(
-          {shard, count(step[1], kMostSeen), count(step[2], batches->second.max)});
+      batches->second.AddRan(ReadStepThatRan(step, batches->second.max));
     }
   }
 }
@@ -327,10 +361,8 @@ json OnlineRecordJson(const OnlineRecord& record) {
   json ran = json::object();
   for (const auto& [scope, batch] : record.range.local_batch) {
     batches[scope] = {batch.min, batch.max, batch.max_workers};
-    if (!batch.tells_of_shares()) continue;
-    for (const CalibratedRange::Ran& step : batch.ran) {
-      ran[scope].push_back({NameOf(step.shard), step.sharers, step.local_batch});
-    }
+    if (!batch.tells_more_than_batches()) continue;
+    for (const CalibratedRange::Ran& step : batch.ran) ran[scope].push_back(ToJson(step));
   }
   out["range"] = {{"max_workers", record.range.max_workers},
                   {"max_nodes", record.range.max_nodes},

@@ -25,31 +25,41 @@ std::optional<CalibratedRange::BatchRange> CalibratedRange::BatchesOf(
 }
 
 std::vector<CalibratedRange::Ran> CalibratedRange::BatchRange::WhatRan() const {
-  return ran.empty() ? std::vector<Ran>{{Shard::kNone, 1, max}} : ran;
+  if (!ran.empty()) return ran;
+  Ran largest{Shard::kNone, 1, max};
+  if (max_workers > 1) largest.bytes_per_parameter = Plan().bytes_per_parameter;
+  return {largest};
 }
 
-bool CalibratedRange::BatchRange::tells_of_shares() const {
-  return WhatRan() != BatchRange{min, max, 0}.WhatRan();
+bool CalibratedRange::BatchRange::tells_more_than_batches() const {
+  return WhatRan() != BatchRange{min, max, max_workers}.WhatRan();
+}
+
+bool CalibratedRange::Ran::Covers(const Ran& other) const {
+  // Fewer sharers keep more each.
+  return shard == other.shard && compress == other.compress && bucket == other.bucket &&
+         sharers <= other.sharers && local_batch >= other.local_batch &&
+         bytes_per_parameter >= other.bytes_per_parameter;
 }
 
 void CalibratedRange::BatchRange::AddRan(const Ran& step) {
-  // Fewer sharers keep more each.
-  const auto tells = [](const Ran& of, const Ran& other) {
-    return of.shard == other.shard && of.sharers <= other.sharers &&
-           of.local_batch >= other.local_batch;
-  };
-  if (std::any_of(ran.begin(), ran.end(), [&](const Ran& of) { return tells(of, step); })) return;
-  std::erase_if(ran, [&](const Ran& other) { return tells(step, other); });
+  if (std::any_of(ran.begin(), ran.end(), [&](const Ran& of) { return of.Covers(step); })) return;
+  std::erase_if(ran, [&](const Ran& other) { return step.Covers(other); });
   if (ran.size() < kMostRan) ran.push_back(step);
 }
 
 namespace {
 
 CalibratedRange::Ran RanOf(const Plan& plan) {
-  const int sharers = SharersOf(plan.shard, plan.workers(), DevicesOnFullestNode(plan.placement));
-  const Shard shard =
-      sharers > 1 ? ShardInMemory(plan.shard, plan.accumulation_steps) : Shard::kNone;
-  return {shard, sharers, plan.largest_batch()};
+  CalibratedRange::Ran ran;
+  ran.local_batch = plan.largest_batch();
+  if (!TraitsOf(plan.strategy).exchanges || plan.workers() == 1) return ran;
+  ran.bytes_per_parameter = plan.bytes_per_parameter;
+  ran.compress = plan.compress;
+  ran.sharers = SharersOf(plan.shard, plan.workers(), DevicesOnFullestNode(plan.placement));
+  if (ran.sharers > 1) ran.shard = ShardInMemory(plan.shard, plan.accumulation_steps);
+  if (ran.shard >= Shard::kGradients) ran.bucket = plan.bucket;
+  return ran;
 }
 
 // Grows by the batches of others.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/record/link.h"
+#include "data/record/plan.h"
 #include "data/record/scatter.h"
 #include "data/record/strategy.h"
 #include "data/units/quantity.h"
@@ -19,8 +20,6 @@
 namespace stepcast {
 
 struct Cluster;
-struct Plan;
-enum class Shard;
 
 // Who decided a fitted value. The variance of ln(value) after the fit is compared with the variance
 // before it: the data decided when they removed at least three quarters of it, the prior when they
@@ -75,26 +74,32 @@ struct CalibratedRange {
   int max_workers = 0;
   int max_nodes = 0;
   int max_devices_per_node = 0;
-  // A step that has run, and so fits in memory: what is shared out, as ShardInMemory has it, among
-  // how many, and the samples of its largest micro-step.
+  // A step that has run, and so fits in memory: what of its plan decides how much it needed. What
+  // nobody has said, as older files have not, is what needs the least.
   struct Ran {
-    Shard shard{};  // none where there is one sharer
+    Shard shard{};  // as ShardInMemory has it; none where there is one sharer
     int sharers = 1;
-    int local_batch = 0;
+    int local_batch = 0;          // samples of its largest micro-step
+    int bytes_per_parameter = 0;  // that were exchanged; 0 of a worker that was alone
+    Compression compress = {};
+    std::optional<DataSize<>> bucket = {};  // stated cap of the units that are whole at a time
 
     bool operator==(const Ran&) const = default;
+    // Whether another needs no more than this.
+    bool Covers(const Ran& other) const;
   };
   // The batches of one workload's own runs.
   struct BatchRange {
     int min = 0;
     int max = 0;
     int max_workers = 0;  // 0 where a file does not say
-    // Steps of which no other tells as much; none where each worker kept the whole model in all.
+    // Steps of which no other tells as much. None where the largest batch says it all: each of
+    // max_workers has run it with the whole model and gradients in 32 bits.
     std::vector<Ran> ran = {};
 
     std::vector<Ran> WhatRan() const;
-    // Whether it is more than that the largest batch has run beside the whole model.
-    bool tells_of_shares() const;
+    // Whether it is more than that.
+    bool tells_more_than_batches() const;
     // Beyond kMostRan of them, more are forgotten.
     void AddRan(const Ran& step);
   };

@@ -113,6 +113,19 @@ std::vector<Workload> FittedTrainings(const Calibration& calibration, const std:
   return trainings;
 }
 
+std::vector<TrainingThatRan> TrainingsThatRan(const CalibratedRange& range, const Workload& network,
+                                              const std::string& device) {
+  std::vector<TrainingThatRan> trainings;
+  for (const auto& [scope, batches] : range.local_batch) {
+    const auto parts = TakenApart(scope, network.name);
+    if (!parts || parts->first.name != network.name || parts->second != device) continue;
+    Workload trained = network;
+    for (const TrainingFact& fact : TrainingFacts()) fact.set(fact.get(parts->first), &trained);
+    trainings.push_back({std::move(trained), scope, batches});
+  }
+  return trainings;
+}
+
 Workload WithWhatDiffers(const Workload& network, Workload training) {
   const bool attends = CountAttentionLayers(network).fusable > 0;
   const bool has_blocks = HasBlocks(network);

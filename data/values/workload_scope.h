@@ -42,6 +42,16 @@ std::vector<Workload> FittedTrainings(const Calibration& calibration, const std:
 // network without any is neither plain nor fused, and one without blocks recomputes none.
 Workload WithWhatDiffers(const Workload& network, Workload training);
 
+// The network trained in each of the ways in which `range` has runs of it on the device, and what
+// ran so.
+struct TrainingThatRan {
+  Workload trained;
+  std::string scope;
+  CalibratedRange::BatchRange batches;
+};
+std::vector<TrainingThatRan> TrainingsThatRan(const CalibratedRange& range, const Workload& network,
+                                              const std::string& device);
+
 // The scope whose values are the workload's: its own, or where that was not fitted one that differs
 // from it in name alone. Up to the device's name where that is empty.
 std::string FittedScope(const Calibration& calibration, const Workload& workload,

@@ -126,10 +126,11 @@ inline MemoryVerdict VerdictOf(DataSize<> need, DataSize<> available) {
 // precision.
 DataSize<> KeptActivations(const Workload& workload);
 
-// A micro-step that has run, of so many samples beside so much that does not grow with them.
+// A micro-step that has run: so many samples, or what needs as much, beside so much that does not
+// grow with them.
 struct RunNeed {
   DataSize<> rest;
-  int samples = 0;
+  double samples = 0;
 };
 
 // The same, with what is known of them beside the count.
@@ -148,8 +149,8 @@ struct Activations {
     return least ? Max(at_most, *least) : at_most;
   }
   // The most samples that have run beside no less than `rest`.
-  int SamplesThatRan(DataSize<> rest) const {
-    int samples = 0;
+  double SamplesThatRan(DataSize<> rest) const {
+    double samples = 0;
     for (const RunNeed& step : ran) {
       if (rest <= step.rest) samples = std::max(samples, step.samples);
     }
@@ -160,7 +161,7 @@ struct Activations {
   // counted and nothing of these tells.
   MemoryVerdict VerdictOf(double samples, DataSize<> rest, DataSize<> available,
                           bool is_counted) const {
-    const int ran_beside = SamplesThatRan(rest);
+    const double ran_beside = SamplesThatRan(rest);
     const bool has_run =
         (most && rest + *most * samples <= available) || (ran_beside > 0 && samples <= ran_beside);
     const DataSize<> need = rest + PerSample() * samples;

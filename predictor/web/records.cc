@@ -54,9 +54,13 @@ constexpr auto MembersOf(const CalibratedRange::BatchRange*) {
   using R = CalibratedRange::BatchRange;
   return List(&R::min, &R::max, &R::max_workers, &R::ran);
 }
+constexpr auto MembersOf(const Compression*) {
+  return List(&Compression::method, &Compression::kept);
+}
 constexpr auto MembersOf(const CalibratedRange::Ran*) {
   using R = CalibratedRange::Ran;
-  return List(&R::shard, &R::sharers, &R::local_batch);
+  return List(&R::shard, &R::sharers, &R::local_batch, &R::bytes_per_parameter, &R::compress,
+              &R::bucket);
 }
 constexpr auto MembersOf(const CalibratedRange::RateRange*) {
   using R = CalibratedRange::RateRange;
@@ -173,11 +177,11 @@ static_assert(AllComplete(static_cast<const Operation*>(nullptr)) && Complete<Le
               Complete<Zeros2>());
 static_assert(Complete<LinkFacts>() && Complete<Device>() && Complete<Host>() &&
               Complete<ParameterEstimate>() && Complete<Scatter>() &&
-              Complete<CalibratedRange::BatchRange>() && Complete<CalibratedRange::Ran>() &&
-              Complete<CalibratedRange::RateRange>() && Complete<CalibratedRange::Exchange>() &&
-              Complete<CalibratedRange>() && Complete<Calibration::Source>() &&
-              Complete<Calibration>() && Complete<Cluster>() && Complete<Layer>() &&
-              Complete<Workload>() && Complete<serve::Inventory>());
+              Complete<CalibratedRange::BatchRange>() && Complete<Compression>() &&
+              Complete<CalibratedRange::Ran>() && Complete<CalibratedRange::RateRange>() &&
+              Complete<CalibratedRange::Exchange>() && Complete<CalibratedRange>() &&
+              Complete<Calibration::Source>() && Complete<Calibration>() && Complete<Cluster>() &&
+              Complete<Layer>() && Complete<Workload>() && Complete<serve::Inventory>());
 
 template <class T>
 inline constexpr bool kIsPlain = std::is_arithmetic_v<T> || std::is_enum_v<T>;

@@ -69,7 +69,8 @@ Plan Sharing(Shard shard, int workers, int local_batch, int steps = 1) {
   return plan;
 }
 
-// Of steps that have run those are kept of which no other has as few sharers and as many samples.
+// Of steps that have run those are kept of which no other has as few sharers and as many samples,
+// with gradients as wide.
 TEST(CalibratedRange, KnowsHowModelsWereSharedOut) {
   using Ran = std::vector<CalibratedRange::Ran>;
   CalibratedRange range;
@@ -78,36 +79,78 @@ TEST(CalibratedRange, KnowsHowModelsWereSharedOut) {
   include(Sharing(Shard::kOptimizer, 4, 2));
   include(Sharing(Shard::kOptimizer, 8, 2));
   include(Sharing(Shard::kOptimizer, 8, 1));
-  EXPECT_EQ(ran(), (Ran{{Shard::kOptimizer, 4, 2}}));
+  EXPECT_EQ(ran(), (Ran{{Shard::kOptimizer, 4, 2, 4}}));
   include(Sharing(Shard::kOptimizer, 8, 3));
-  EXPECT_EQ(ran(), (Ran{{Shard::kOptimizer, 4, 2}, {Shard::kOptimizer, 8, 3}}));
-  EXPECT_TRUE(range.BatchesOf(kScope)->tells_of_shares());
+  EXPECT_EQ(ran(), (Ran{{Shard::kOptimizer, 4, 2, 4}, {Shard::kOptimizer, 8, 3, 4}}));
+  EXPECT_TRUE(range.BatchesOf(kScope)->tells_more_than_batches());
   include(Sharing(Shard::kOptimizer, 2, 4));
-  EXPECT_EQ(ran(), (Ran{{Shard::kOptimizer, 2, 4}}));
+  EXPECT_EQ(ran(), (Ran{{Shard::kOptimizer, 2, 4, 4}}));
   // Gradients that wait for the last micro-step are whole.
   include(Sharing(Shard::kGradients, 2, 5, 3));
-  EXPECT_EQ(ran(), (Ran{{Shard::kOptimizer, 2, 5}}));
+  EXPECT_EQ(ran(), (Ran{{Shard::kOptimizer, 2, 5, 4}}));
   include(Sharing(Shard::kGradients, 2, 6));
-  EXPECT_EQ(ran(), (Ran{{Shard::kOptimizer, 2, 5}, {Shard::kGradients, 2, 6}}));
+  EXPECT_EQ(ran(), (Ran{{Shard::kOptimizer, 2, 5, 4}, {Shard::kGradients, 2, 6, 4}}));
   // Among the devices of each node.
   Plan hybrid = Sharing(Shard::kHybrid, 4, 7);
   hybrid.placement = {4, 4};
   include(hybrid);
-  EXPECT_EQ(ran().back(), (CalibratedRange::Ran{Shard::kHybrid, 4, 7}));
+  EXPECT_EQ(ran().back(), (CalibratedRange::Ran{Shard::kHybrid, 4, 7, 4}));
   // One worker has the whole, whatever is said.
   include(Sharing(Shard::kParameters, 1, 3));
   EXPECT_EQ(ran().back(), (CalibratedRange::Ran{Shard::kNone, 1, 3}));
   EXPECT_EQ(range.BatchesOf(kScope)->max, 7);
 }
 
+// Narrow gradients, compressed ones and units of another size are other needs.
+TEST(CalibratedRange, KnowsHowGradientsWereKept) {
+  using Ran = std::vector<CalibratedRange::Ran>;
+  CalibratedRange range;
+  const auto include = [&](const Plan& plan) { range.Include({}, plan, kScope); };
+  const auto ran = [&] { return range.BatchesOf(kScope)->WhatRan(); };
+  Plan narrow = Sharing(Shard::kGradients, 4, 8);
+  narrow.bytes_per_parameter = 2;
+  narrow.bucket = Mebibytes(100.0);
+  const CalibratedRange::Ran kNarrow{Shard::kGradients, 4, 8, 2, {}, Mebibytes(100.0)};
+  include(narrow);
+  EXPECT_EQ(ran(), (Ran{kNarrow}));
+  include(Sharing(Shard::kGradients, 4, 8));
+  EXPECT_EQ(ran(), (Ran{kNarrow, {Shard::kGradients, 4, 8, 4}}));
+  narrow.bytes_per_parameter = 4;
+  include(narrow);
+  EXPECT_EQ(ran().size(), 2U) << "what is wider tells more";
+  EXPECT_EQ(ran().back().bytes_per_parameter, 4);
+  // Buckets are copies of all gradients, however they are cut.
+  Plan compressed = RingOf(4, 8);
+  compressed.bucket = Mebibytes(100.0);
+  compressed.compress = {Compressor::kInt8};
+  include(compressed);
+  EXPECT_EQ(ran().back(), (CalibratedRange::Ran{Shard::kNone, 1, 8, 4, {Compressor::kInt8}}));
+  // One worker, and workers that exchange nothing, keep none.
+  compressed.compress = {};
+  compressed.strategy = Strategy::kNone;
+  include(compressed);
+  EXPECT_EQ(ran().back(), (CalibratedRange::Ran{Shard::kNone, 1, 8}));
+  include(RingOf(4, 8));
+  EXPECT_EQ(ran().back(), (CalibratedRange::Ran{Shard::kNone, 1, 8, 4}));
+  EXPECT_EQ(ran().size(), 4U) << "which tells all that the last one did";
+}
+
 TEST(CalibratedRange, HasRunTheLargestBatchWhereNothingElseIsSaid) {
   using Ran = std::vector<CalibratedRange::Ran>;
   CalibratedRange range;
   range.local_batch[kScope] = {16, 64, 2};
-  EXPECT_EQ(range.BatchesOf(kScope)->WhatRan(), (Ran{{Shard::kNone, 1, 64}}));
-  EXPECT_FALSE(range.BatchesOf(kScope)->tells_of_shares());
+  EXPECT_EQ(range.BatchesOf(kScope)->WhatRan(), (Ran{{Shard::kNone, 1, 64, 4}}));
+  EXPECT_FALSE(range.BatchesOf(kScope)->tells_more_than_batches());
   range.Include({}, RingOf(4, 32), kScope);
-  EXPECT_FALSE(range.BatchesOf(kScope)->tells_of_shares());
+  EXPECT_FALSE(range.BatchesOf(kScope)->tells_more_than_batches());
+  // A worker alone has run no exchange.
+  CalibratedRange alone;
+  alone.local_batch[kScope] = {16, 64, 1};
+  EXPECT_EQ(alone.BatchesOf(kScope)->WhatRan(), (Ran{{Shard::kNone, 1, 64}}));
+  alone.Include({}, RingOf(4, 32), kScope);
+  EXPECT_EQ(alone.BatchesOf(kScope)->WhatRan(),
+            (Ran{{Shard::kNone, 1, 64}, {Shard::kNone, 1, 32, 4}}));
+  EXPECT_TRUE(alone.BatchesOf(kScope)->tells_more_than_batches());
   // A larger one that was shared out is no proof for the whole.
   CalibratedRange other;
   other.Include({}, Sharing(Shard::kOptimizer, 4, 128), kScope);
@@ -116,7 +159,7 @@ TEST(CalibratedRange, HasRunTheLargestBatchWhereNothingElseIsSaid) {
     both.Include(other_first ? range : other);
     Ran ran = both.BatchesOf(kScope)->WhatRan();
     if (other_first) std::swap(ran.front(), ran.back());
-    EXPECT_EQ(ran, (Ran{{Shard::kNone, 1, 64}, {Shard::kOptimizer, 4, 128}}));
+    EXPECT_EQ(ran, (Ran{{Shard::kNone, 1, 64, 4}, {Shard::kOptimizer, 4, 128, 4}}));
     EXPECT_EQ(both.BatchesOf(kScope)->max, 128);
   }
 }

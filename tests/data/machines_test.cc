@@ -120,7 +120,10 @@ sources: {nodes: counted, link.bandwidth: "label: on the switch"}
   k.range.hosts_alone = {"a1", "a2"};
   k.range.exchanges = {{Strategy::kRing, std::nullopt}, {Strategy::kPsSync, Transport::kRdma}};
   k.range.local_batch = {{"resnet50 on tpu", {16, 128, 4}}, {"vgg16 on tpu", {8, 8, 0}}};
-  k.range.local_batch["vgg16 on tpu"].ran = {{Shard::kOptimizer, 8, 8}, {Shard::kNone, 1, 4}};
+  k.range.local_batch["vgg16 on tpu"].ran = {{Shard::kOptimizer, 8, 8},
+                                             {Shard::kGradients, 8, 8, 2, {}, Mebibytes(100.0)},
+                                             {Shard::kNone, 1, 4, 4, {Compressor::kTopK, 0.125}},
+                                             {Shard::kParameters, 2, 1, 4, {}, Bytes(123457.0)}};
   k.parameters = {
       {"cluster", "link_bandwidth", "GB/s", 1.125, 0.03125, 1.0, 1.25, 1.25, 0.5,
        "a data sheet: p. 3", DecidedBy::kStated},

@@ -37,7 +37,10 @@ std::string GoodState() {
   record.scatter = 0.1;
   record.folded = record.a = Eigen::MatrixXd::Identity(2, 2);
   record.range.local_batch["workload w on d"] = {16, 64, 2};
-  record.range.local_batch["workload w on d"].ran = {{Shard::kGradients, 2, 64}};
+  record.range.local_batch["workload w on d"].ran = {
+      {Shard::kGradients, 2, 64},
+      {Shard::kParameters, 2, 64, 2, {}, Mebibytes(100.0)},
+      {Shard::kNone, 1, 32, 4, {Compressor::kTopK, 0.125}}};
   record.range.hosts_alone = {"a"};
   record.range.exchanges = {{Strategy::kRing, std::nullopt}, {Strategy::kPsAsync, Transport::kTcp}};
   MeasuredPlan plan;

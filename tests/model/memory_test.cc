@@ -382,7 +382,7 @@ RC_GTEST_PROP(MemoryProperty, WhatHasRunFits, ()) {
   const DataSize<> available = Gibibytes(*LogUniform(2, 100));
   const Activations counted(KeptActivations(workload));
   Activations seen = counted;
-  LearnFromRuns(workload, {{Shard::kNone, 1, ran}}, available, &seen);
+  LearnFromRuns(workload, true, {{Shard::kNone, 1, ran, 4}}, available, &seen);
   RC_ASSERT(seen.PerSample() <= counted.counted);
   const Plan plan = MakePlan(*Whole(1, 8), *Whole(1, ran), *Whole(1, 8));
   RC_ASSERT(CountMemory(workload, seen, plan, available).verdict == MemoryVerdict::kFits);
@@ -443,7 +443,7 @@ TEST(Memory, BetweenWhatRanAndWhatDidNotFitNothingIsKnown) {
 Activations LearntFrom(const Workload& workload, const std::vector<CalibratedRange::Ran>& runs,
                        DataSize<> available) {
   Activations seen(KeptActivations(workload));
-  LearnFromRuns(workload, runs, available, &seen);
+  LearnFromRuns(workload, true, runs, available, &seen);
   return seen;
 }
 
@@ -452,16 +452,23 @@ Activations LearntFrom(const Workload& workload, const std::vector<CalibratedRan
 TEST(Memory, RoomOfASampleByHand) {
   const Workload workload = SmallWorkload();
   const DataSize<> available = Bytes(kFixed + 400 + 3 * 360 + 8 * 1000);
-  const Activations ran = LearntFrom(workload, {{Shard::kNone, 1, 8}}, available);
+  const CalibratedRange::Ran whole{Shard::kNone, 1, 8, 4};
+  const Activations ran = LearntFrom(workload, {whole}, available);
   ASSERT_TRUE(ran.most.has_value());
   EXPECT_NEAR(ran.most->si(), 1000 * (1 - 1e-9), 1e-9);
   // Of four that share the optimizer's state out each needs 400 bytes, the gradients and a quarter
   // of them: 630 are left for eight samples. The lowest bound counts.
-  const CalibratedRange::Ran shared{Shard::kOptimizer, 4, 8};
+  const CalibratedRange::Ran shared{Shard::kOptimizer, 4, 8, 4};
   const double room = 1000 + 630.0 / 8;
   EXPECT_NEAR(LearntFrom(workload, {shared}, available).most->si(), room * (1 - 1e-9), 1e-9);
-  EXPECT_EQ(LearntFrom(workload, {shared, {Shard::kNone, 1, 8}}, available).most, ran.most);
-  EXPECT_EQ(LearntFrom(workload, {{Shard::kNone, 1, 8}, shared}, available).most, ran.most);
+  EXPECT_EQ(LearntFrom(workload, {shared, whole}, available).most, ran.most);
+  EXPECT_EQ(LearntFrom(workload, {whole, shared}, available).most, ran.most);
+  // One worker alone needs no copy of 360 bytes, with gradients of 2 bytes half of one.
+  const auto left = [&](int sent) {
+    return LearntFrom(workload, {{Shard::kNone, 1, 8, sent}}, available).most->si();
+  };
+  EXPECT_NEAR(left(0), (1000 + 360.0 / 8) * (1 - 1e-9), 1e-9);
+  EXPECT_NEAR(left(2), (1000 + 180.0 / 8) * (1 - 1e-9), 1e-9);
   const auto failed =
       ActivationsThatDidNotFit(workload, MakePlan(1, 8), Bytes(kFixed + 400 + 2 * 360 + 8 * 1000));
   ASSERT_TRUE(failed.has_value());
@@ -479,7 +486,7 @@ TEST(Memory, NothingIsToldOfActivationsWhereTheModelAloneIsTooLarge) {
 TEST(Memory, WhatHasRunFitsWhateverIsCounted) {
   const Workload workload = SmallWorkload();
   const DataSize<> available = Mebibytes(1024.0);
-  const Activations seen = LearntFrom(workload, {{Shard::kOptimizer, 4, 8}}, available);
+  const Activations seen = LearntFrom(workload, {{Shard::kOptimizer, 4, 8, 4}}, available);
   const auto verdict = [&](Shard shard, int workers, int batch, int steps = 1) {
     Plan plan = MakePlan(workers, batch, steps);
     plan.shard = shard;
@@ -493,6 +500,76 @@ TEST(Memory, WhatHasRunFitsWhateverIsCounted) {
   EXPECT_EQ(verdict(Shard::kOptimizer, 4, 9), MemoryVerdict::kOutOfMemory);
   EXPECT_EQ(verdict(Shard::kOptimizer, 3, 8), MemoryVerdict::kOutOfMemory);
   EXPECT_EQ(verdict(Shard::kNone, 4, 8), MemoryVerdict::kOutOfMemory);
+}
+
+// On a device that by the count has no room for any: what has run fits, and so does what needs no
+// more by the count, but nothing that needs more.
+TEST(Memory, ARunProvesWhatNeedsNoMoreByTheCount) {
+  const Workload workload = SmallWorkload();
+  const DataSize<> available = Mebibytes(1024.0);
+  const auto fits = [&](const CalibratedRange::Ran& ran, Shard shard, int workers, int sent) {
+    Plan plan = MakePlan(workers, 8);
+    plan.shard = shard;
+    plan.bytes_per_parameter = sent;
+    return CountMemory(workload, LearntFrom(workload, {ran}, available), plan, available).verdict ==
+           MemoryVerdict::kTight;
+  };
+  // Copies for an exchange.
+  EXPECT_TRUE(fits({Shard::kNone, 1, 8}, Shard::kNone, 1, 4));
+  EXPECT_FALSE(fits({Shard::kNone, 1, 8}, Shard::kNone, 2, 4));
+  EXPECT_TRUE(fits({Shard::kNone, 1, 8, 4}, Shard::kNone, 2, 4));
+  EXPECT_TRUE(fits({Shard::kNone, 1, 8, 4}, Shard::kNone, 1, 4));
+  EXPECT_FALSE(fits({Shard::kNone, 1, 8, 2}, Shard::kNone, 2, 4));
+  CalibratedRange::Ran compressed{Shard::kNone, 1, 8, 4, {Compressor::kInt8}};
+  EXPECT_FALSE(fits(compressed, Shard::kNone, 2, 4));
+  EXPECT_FALSE(fits(compressed, Shard::kNone, 2, 2));
+  EXPECT_TRUE(fits(compressed, Shard::kNone, 2, 1));
+  // Gradients where they are, as wide as they are sent; of an older file as narrow as they may be.
+  for (const int ran : {0, 2}) {
+    EXPECT_TRUE(fits({Shard::kOptimizer, 4, 8, ran}, Shard::kOptimizer, 4, 2));
+    EXPECT_FALSE(fits({Shard::kOptimizer, 4, 8, ran}, Shard::kOptimizer, 4, 4));
+  }
+  EXPECT_TRUE(fits({Shard::kOptimizer, 4, 8, 4}, Shard::kOptimizer, 4, 2));
+  // The whole model is more than a share of it, and a share of few more than one of many.
+  EXPECT_TRUE(fits({Shard::kNone, 1, 8, 4}, Shard::kOptimizer, 2, 4));
+  EXPECT_TRUE(fits({Shard::kOptimizer, 4, 8, 4}, Shard::kParameters, 4, 4));
+  EXPECT_FALSE(fits({Shard::kOptimizer, 4, 8, 4}, Shard::kNone, 4, 4));
+  EXPECT_FALSE(fits({Shard::kOptimizer, 4, 8, 4}, Shard::kParameters, 2, 4));
+}
+
+// A run without recomputation proves the same plan with it, and more samples of it; not the other
+// way round.
+TEST(Memory, ARunProvesLeanerTrainings) {
+  Workload plain = *FindWorkload("gpt2");
+  plain.precision = Precision::kFp16;
+  Workload recomputed = plain;
+  recomputed.recompute = Recompute::kFull;
+  const double ratio = KeptActivations(plain).si() / KeptActivations(recomputed).si();
+  ASSERT_GT(ratio, 2);
+  ASSERT_LT(ratio, 8);
+  const auto verdict = [](const Workload& ran, const Workload& asked, int batch,
+                          DataSize<> available) {
+    Activations seen(KeptActivations(asked));
+    LearnFromRuns(ran, false, {{Shard::kNone, 1, 8, 4}}, available, &seen);
+    return CountMemory(asked, seen, MakePlan(2, batch), available).verdict;
+  };
+  // Where the model alone is too large by its count.
+  const DataSize<> tiny = Mebibytes(1024.0);
+  const int most = static_cast<int>(8 * ratio);
+  EXPECT_EQ(verdict(plain, recomputed, 8, tiny), MemoryVerdict::kTight);
+  EXPECT_EQ(verdict(plain, recomputed, most, tiny), MemoryVerdict::kTight);
+  EXPECT_EQ(verdict(plain, recomputed, most + 1, tiny), MemoryVerdict::kOutOfMemory);
+  EXPECT_EQ(verdict(recomputed, plain, 8, tiny), MemoryVerdict::kOutOfMemory);
+  EXPECT_EQ(verdict(recomputed, plain, static_cast<int>(8 / ratio), tiny), MemoryVerdict::kTight);
+  // Where it is not, what a sample takes is bounded by the training that takes more.
+  const DataSize<> model = CountMemory(plain, DataSize<>(), MakePlan(2, 1), std::nullopt).total;
+  const DataSize<> room = model + KeptActivations(recomputed) * 4.0;
+  EXPECT_EQ(verdict(plain, recomputed, 8, room), MemoryVerdict::kFits);
+  EXPECT_EQ(verdict(recomputed, plain, 8, room), MemoryVerdict::kOutOfMemory);
+  // Of layers that nobody knows nothing tells what a training takes.
+  plain.layers.clear();
+  recomputed.layers.clear();
+  EXPECT_EQ(verdict(plain, recomputed, 8, room), MemoryVerdict::kUnknown);
 }
 
 MemoryVerdict VerdictOf(double available_over_total) {

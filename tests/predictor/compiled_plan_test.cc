@@ -1651,7 +1651,7 @@ TEST(MostLocalBatch, IsWhatHasRunWhereNothingFitsByItsCount) {
   Cluster cluster = CalibratedCluster(PlausibleTruth());
   CalibratedRange::BatchRange& seen =
       cluster.calibration->range.local_batch.at(ScopeOfSynthetic("resnet50"));
-  seen.ran = {{Shard::kOptimizer, 4, 64}, {Shard::kOptimizer, 2, 16}};
+  seen.ran = {{Shard::kOptimizer, 4, 64, 4}, {Shard::kOptimizer, 2, 16, 4}};
   const Predictor predictor(cluster, *FindWorkload("resnet50"), T4(Gibibytes(1.0)));
   const auto plan_of = [](Shard shard, int workers, int batch) {
     Plan plan = AllreducePlan({workers}, batch);
