@@ -99,6 +99,7 @@ DataSize<> KeptActivations(const Workload& workload) {
   DataSize<> inputs;                   // of the parts so far
   std::vector<DataSize<>> held;        // these, when a part begins
   DataSize<> in;
+  DataSize<> last;       // output of the network, where it is kept
   bool in_stays = true;  // whether a layer of no part keeps it, or nobody computes it
   for (std::size_t i = 0; i < outputs.run().size(); ++i) {
     const std::size_t at = outputs.run()[i].index;
@@ -111,6 +112,7 @@ DataSize<> KeptActivations(const Workload& workload) {
       held.resize(*part + 1, inputs);
     }
     (part ? recomputed[*part] : sum) += kept;
+    last = kept;
     in = out;
     in_stays = !part && (outputs.IsKept(i) || (outputs.IsInPlace(i) && in_stays));
   }
@@ -119,7 +121,8 @@ DataSize<> KeptActivations(const Workload& workload) {
     most = Max(most, held[part] + recomputed[part]);
   }
   sum += most;
-  return HasSixteenBits(workload.precision) ? sum * 0.5 : sum;
+  // The loss is computed in 32 bits.
+  return HasSixteenBits(workload.precision) ? (sum + last) * 0.5 : sum;
 }
 
 ModelMemory::ModelMemory(const Workload& workload, const Plan& plan)

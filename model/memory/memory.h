@@ -21,7 +21,7 @@
 //   A b        activations kept for the backward pass, of b samples, in 32 bits: on the devices
 //              that take the most where slow nodes take others              [B]
 //              as counted, or what has run and what has not fitted tell of them (fitted.h)
-//   h          1/2 at 16 bits, else 1                                      [1]
+//   h          1/2 at 16 bits, else 1; of the last layer's output always 1 [1]
 //   workspace, reserve   library scratch space and the context             [B]
 //
 // At 16 bits a parameter has 2 bytes to compute with and 4 that the optimizer updates. These are
@@ -70,9 +70,16 @@
 // done with theirs. What a core reads are outputs of layers of none. One block or core at a time is
 // recomputed. Fused attention has no rest.
 //
+// The loss is of the last layer's output and is computed in 32 bits, in whatever the layers compute
+// (PyTorch's autocast casts losses and log-softmax so): it keeps 32 bits of each number, of logits
+// the 4 s v bytes of s tokens and v words that Korthikanti et al. count. A loss that goes through
+// the tokens piece by piece, fused with the output layer, keeps none of them.
+//
 // By hand, A of LLaMA's block with fused attention, of h features and f in its feed-forward part,
 // is 8 h + 4 f for each token: inputs and outputs of two normalisations, queries, keys, values and
-// the result of attention; gate, its activation, up and their product. Of GPT-2's it is 16 h, or
+// the result of attention; gate, its activation, up and their product. That is PyTorch's own; a
+// kernel that does gate, activation and product at once, as Liger's and Megatron's do, computes the
+// activation once more and keeps 3 f. Of GPT-2's it is 16 h, or
 // 32 h bytes at 16 bits, where Korthikanti et al. (arXiv 2205.05198) count 34 h: masks of drop-out,
 // a byte each, are left out here, as is what drop-out of plain attention keeps beside its scores:
 // of a heads and s tokens a block has 2 a s^2 bytes of scores here, where they count 5 a s^2.
@@ -88,7 +95,9 @@
 // Note that the need never falls with the batch, and never rises with what is shared out, from
 // nothing to ZeRO-1, ZeRO-2 and ZeRO-3, nor with those who share.
 //
-// Sources: Rajbhandari et al., SC 2020 (parameters, gradients, optimizer state); Micikevicius et
+// Sources: Korthikanti et al. (section 4.3: 4 s b v bytes of logits in 32 bits); PyTorch's pages of
+// torch.amp (losses are cast to float32); Liger-Kernel, LigerSiLUMulFunction (saves gate and up
+// alone); Rajbhandari et al., SC 2020 (parameters, gradients, optimizer state); Micikevicius et
 // al., ICLR 2018 (mixed precision: parameters in 32 bits and their copy in 16); Megatron Core's
 // guide, Distributed Optimizer (6 + 12/N and 18 bytes; at 32 bits 8 + 8/N and 16); PyTorch's
 // DistributedDataParallel (gradient_as_bucket_view saves the size of the gradients); CUDA context
