@@ -763,15 +763,8 @@ void AddWidthFlag(const Predictor& predictor, const Plan& plan, const StepFacts&
 void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
                          const std::optional<ProfiledSum>& profiled, Prediction* prediction) const {
   std::vector<std::string>& flags = prediction->flags;
-  if (!prediction->memory.may_fit() && prediction->memory.exceeds()) {
-    flags.push_back(fmt::format("out of memory: needs about {:.1f} GiB, the device has {:.1f} GiB",
-                                prediction->memory.total.in(kGibibytes),
-                                prediction->memory.available->in(kGibibytes)));
-  } else if (prediction->memory.exceeds()) {
-    flags.push_back(fmt::format(
-        "memory is counted as {:.1f} GiB, and the device has {:.1f} GiB: a fitted run that needs "
-        "no less has run, which tells more than the count",
-        prediction->memory.total.in(kGibibytes), prediction->memory.available->in(kGibibytes)));
+  if (const std::optional<std::string> flag = MemoryFlag(prediction->memory)) {
+    flags.push_back(*flag);
   }
   AddHostsFlag(plan, prediction);
   if (!cluster_.calibration) {
@@ -806,6 +799,19 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
     }
   }
   if (communicates) AddLossFlags(plan, facts, prediction->breakdown.limiter, &flags);
+}
+
+std::optional<std::string> MemoryFlag(const MemoryNeed& memory) {
+  if (!memory.exceeds()) return std::nullopt;
+  const std::string need = fmt::format("{:.1f} GiB", memory.total.in(kGibibytes));
+  const std::string available = fmt::format("{:.1f} GiB", memory.available->in(kGibibytes));
+  if (!memory.may_fit()) {
+    return fmt::format("out of memory: needs about {}, the device has {}", need, available);
+  }
+  return fmt::format(
+      "memory is counted as {}, and the device has {}: a fitted run that needs no less has run, "
+      "which tells more than the count",
+      need, available);
 }
 
 double Prediction::idle_ratio() const { return IdlenessRatio(breakdown.compute(), step_time); }

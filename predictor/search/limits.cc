@@ -215,6 +215,7 @@ class Search {
     const Prediction at_most = predictor_.Predict(Scaled(plan_, most, devices_));
     limits_.weak_binding = FindBinding(at_most);
     limits_.flags = at_most.flags;
+    NameMemoryFlags(at_most);
   }
 
   void StrongScaling() {
@@ -249,6 +250,25 @@ class Search {
 
  private:
   StepTime<double> Step(const Plan& plan) const { return predictor_.PredictStep(plan); }
+
+  // Memory differs with the workers: what is said of it names them, at the end of the search and on
+  // the machines that there are.
+  void NameMemoryFlags(const Prediction& at_most) {
+    std::vector<std::string>& flags = limits_.flags;
+    const auto named = [](const Plan& plan, const std::string& flag) {
+      return fmt::format("on {} worker{}: {}", plan.workers(), plan.workers() == 1 ? "" : "s",
+                         flag);
+    };
+    const Plan last = Scaled(plan_, limits_.most_workers, devices_);
+    if (const std::optional<std::string> flag = MemoryFlag(at_most.memory)) {
+      for (std::string& one : flags) {
+        if (one == *flag) one = named(last, one);
+      }
+    }
+    const Plan given = Scaled(plan_, limits_.reference_workers, devices_);
+    const std::optional<std::string> flag = MemoryFlag(predictor_.Memory(given));
+    if (flag && given.workers() != last.workers()) flags.insert(flags.begin(), named(given, *flag));
+  }
 
   void Buckets(Plan plan) {
     constexpr int kMostPieces = 4096;

@@ -266,9 +266,10 @@ std::vector<Recommendation> FeasibleOf(const Predictor& predictor, const Plan& p
                                        RecommendOutcome* outcome) {
   std::vector<Recommendation> feasible;
   long long nodes = 0;
+  std::optional<Plan> refused;
   const auto consider = [&](const Plan& candidate, bool goes_together) {
     if (!goes_together) {
-      ++outcome->not_together;
+      if (++outcome->not_together == 1) refused = candidate;
       return;
     }
     ++outcome->considered;
@@ -294,6 +295,10 @@ std::vector<Recommendation> FeasibleOf(const Predictor& predictor, const Plan& p
     feasible.push_back(std::move(r));
   };
   ForEachCandidate(predictor, plan, devices_per_node, options, consider);
+  // What is stated, and not searched, is refused as by a prediction.
+  const bool is_stated = options.shards.empty() && options.compressions.empty() &&
+                         (options.workers.empty() || plan.compress.exists());
+  if (outcome->considered == 0 && refused && is_stated) CheckPlan(*refused);
   return feasible;
 }
 

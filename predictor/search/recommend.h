@@ -101,7 +101,8 @@ bool IsUsable(const Recommendation& given, const RecommendOptions& options);
 
 // `plan` gives what is not searched: links, hosts, and the values compared against. Throws
 // InputError when the objective needs a fact that is not known: the noise scale, a price, a power;
-// and for a strategy that RequireKeptWith refuses beside what the plan states and nothing searches.
+// and for a strategy that RequireKeptWith refuses beside what the plan states and nothing searches;
+// and as a prediction does where shares and compression are stated and go with no candidate.
 RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int devices_per_node,
                            const RecommendOptions& options);
 

@@ -1683,6 +1683,36 @@ TEST(Recommend, TheSameWithFewerSamples) {
       << same;
 }
 
+// The same sentence as of the other commands.
+TEST(Recommend, WhatGoesWithNothingIsRefused) {
+  const Words words = {"--cluster", "gce-t4",     "--workload",    "resnet50",
+                       "--workers", "4",          "--local-batch", "32",
+                       "--shard",   "parameters", "--compress",    "topk=0.01"};
+  for (const char* command : {"predict", "recommend", "limits"}) {
+    ExpectError(Words{command} + words, {"--shard: 'parameters' with compress topk=0.01; allowed: "
+                                         "none: parameters are gathered as they are"});
+  }
+}
+
+// Memory is that of the workers that are named: of the machines that there are, and of the most.
+TEST(Limits, FlagsOfMemoryNameTheirWorkers) {
+  const auto flags = [](const char* shard) {
+    return JsonOf({"limits", "--cluster", "gce-t4", "--workload", "bert_large@512", "--local-batch",
+                   "8", "--workers", "2", "--optimizer", "adam", "--most-workers", "16", "--shard",
+                   shard})
+        .at("flags");
+  };
+  const auto naming = [](const Json& all, const std::string& start) {
+    return std::count_if(all.begin(), all.end(), [&](const Json& flag) {
+      return flag.get<std::string>().rfind(start + "out of memory: needs about ", 0) == 0;
+    });
+  };
+  const Json whole = flags("none");
+  EXPECT_EQ(naming(whole, "on 2 workers: "), 1);
+  EXPECT_EQ(naming(whole, "on 16 workers: "), 1);
+  EXPECT_EQ(naming(whole, ""), 0);
+}
+
 TEST(Recommend, NoPlanFits) {
   const Words arguments = {"recommend",  "--device",          "t4",
                            "--workload", "bert_base",         "--local-batch",

@@ -758,6 +758,37 @@ TEST(Recommend, ABatchOfSlowNodesAloneIsRefused) {
   EXPECT_FALSE(refused(1).has_value());
 }
 
+// What is stated and can be no plan is refused as a prediction refuses it, whatever else is tried.
+TEST(Recommend, SharesBesideCompressionAreRefusedAsByAPrediction) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = AllreducePlan({4, 4}, 32);
+  plan.strategy = Strategy::kRing;
+  plan.shard = Shard::kParameters;
+  plan.compress = {Compressor::kTopK, 0.01};
+  const auto refusal = [](const auto& ask) {
+    try {
+      ask();
+    } catch (const InputError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const auto recommended = [&](const RecommendOptions& options) {
+    return refusal([&] { Recommend(predictor, plan, kDevicesPerNode, options); });
+  };
+  const std::string predicted = refusal([&] { predictor.Predict(plan); });
+  ASSERT_NE(predicted.find("parameters are gathered as they are"), std::string::npos);
+  EXPECT_EQ(recommended({}), predicted);
+  RecommendOptions workers;
+  workers.workers = {4, 8};
+  EXPECT_EQ(recommended(workers), predicted);
+  // Nodes that are not equal, too.
+  plan = AllreducePlan({4, 2}, 32);
+  plan.shard = Shard::kHybrid;
+  EXPECT_EQ(recommended({}), refusal([&] { predictor.Predict(plan); }));
+  EXPECT_NE(recommended({}).find("whose nodes are not equal"), std::string::npos);
+}
+
 // Shares are kept: a plan without them needs other memory.
 TEST(Recommend, SharesThatAreStatedAreKept) {
   const Predictor predictor = MakePredictor();
