@@ -1,5 +1,5 @@
 // What the C++ library of Debian's emscripten lacks of C++20, included before every source: numbers
-// that are no integers in <charconv>, and the order of two variants.
+// that are no integers in <charconv>, and the order of two variants and of two optional values.
 #ifndef STEPCAST_PREDICTOR_WEB_WASM_MISSING_H_
 #define STEPCAST_PREDICTOR_WEB_WASM_MISSING_H_
 
@@ -10,6 +10,7 @@
 #include <cmath>
 #include <compare>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -69,6 +70,11 @@ constexpr strong_ordering operator<=>(const variant<Ts...>& a, const variant<Ts.
         }
       },
       a);
+}
+
+template <class T>
+constexpr auto operator<=>(const optional<T>& a, const optional<T>& b) -> decltype(*a <=> *b) {
+  return a && b ? *a <=> *b : a.has_value() <=> b.has_value();
 }
 
 }  // namespace std
