@@ -72,7 +72,7 @@ const Words kNoTimes = {"",        "5",        "x",     "-1 s", "1e99 s",
 const Words kNoRates = {
     "", "5", "x", "-1 Gbit/s", "0 Gbit/s", "1e99 Gbit/s", "1e-300 bit/s", "5 parsec", "5 ms"};
 const Words kNoSizes = {"", "5", "x", "-1 MiB", "0 B", "1e99 GB", "1e-400 B", "5 parsec", "5 s"};
-const Words kNoWords = {"", "x", "RING", "tensors!", "0"};
+const Words kNoWords = {"", "x", "RINGS", "tensors!", "0"};
 
 TEST(Refusals, OfThePlan) {
   const auto without = [](Words words, const std::string& word) {
@@ -137,17 +137,17 @@ TEST(Refusals, OfOtherOptions) {
       {recommend, "try-accumulation", {"", "x", "0", "1,,2", "1,x", "1.5"}},
       {recommend, "try-strategy", {"", "rings", "ring,,tree", "0"}},
       {recommend, "try-bucket", kNoSizes},
-      {recommend, "objective", {"", "speed", "goodput", "Price"}},
+      {recommend, "objective", {"", "speed", "goodput", "Prices"}},
       {sweep,
        "over",
        {"", "x", "=1", "workers", "workers=", "workers=1,,2", "workers=2..1", "workers=1..9..0",
         "wrkers=1", "workers=1..999999", "workers=900000..999999"}},
       {sweep + Words{"--over", "workers=1,2"}, "over", {"workers=3,4"}},
       {sweep + Words{"--over", "workers=1,2"}, "y", {"throughput", "step_time", "steps"}},
-      {kPredict, "precision", {"", "fp4", "FP16"}},
-      {kPredict, "optimizer", {"", "lion", "Adam"}},
-      {kPredict, "attention", {"", "flash", "Fused"}},
-      {kPredict, "recompute", {"", "some", "Full", "Selective"}},
+      {kPredict, "precision", {"", "fp4", "FP1.6"}},
+      {kPredict, "optimizer", {"", "lion", "Adams"}},
+      {kPredict, "attention", {"", "flash", "Fuse"}},
+      {kPredict, "recompute", {"", "some", "Fully", "Selection"}},
       {kPredict + Words{"--profile", "xeon-onednn-1"}, "precision", {"fp4"}},
       {kPredict, "profile", {"xeon-onednn-1", "none-such"}},
   };

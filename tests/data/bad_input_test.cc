@@ -364,7 +364,7 @@ const std::vector<BadValue>& BadValues() {
       {"Runs", "EmptyRequired", "32,0.5", ",0.5", 3, "local_batch", "is empty"},
       {"Runs", "EmptyName", "resnet50,t4,4-4", ",t4,4-4", 3, "workload", "is empty"},
       {"Runs", "BadPlacement", "4-4", "4x4", 3, "placement", "is not a placement"},
-      {"Runs", "UnknownStrategy", "allreduce", "all-reduce", 3, "strategy", "is not a strategy"},
+      {"Runs", "UnknownStrategy", "allreduce", "all-reduces", 3, "strategy", "is not a strategy"},
       {"Runs", "HostsOfAnotherNumber", "a1+a2", "a1", 3, "hosts", "names 1 hosts; allowed: 2"},
       {"Runs", "DuplicateColumn", "rtt_ms", "placement", 1, "column 8",
        "is the name of an earlier column too"},
