@@ -860,7 +860,7 @@ void Predictor::AddTrainingFlags(std::vector<std::string>* flags) const {
     }
     flags->push_back(fmt::format(
         "{} was measured on {} with {}: compute is taken from there, {}, good to a factor of "
-        "{:.1f}; what was measured of its memory and batches is not",
+        "{:.1f}; what was measured of its batches is not, nor of its memory what needed less",
         workload_.name, device_, differing,
         there.by_sheet ? "changed as the data sheet lets expect"
                        : "as it is, for want of a data sheet",

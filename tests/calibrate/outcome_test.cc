@@ -240,6 +240,16 @@ TEST(Outcome, OfARunThatCannotFitByItsCount) {
     Plan more = ran;
     more.local_batch = 17;
     EXPECT_EQ(predictor.Predict(more).memory.verdict, MemoryVerdict::kOutOfMemory);
+    // It proves a training that needs less too, and none that needs more.
+    Workload leaner = *FindWorkload("resnet50");
+    leaner.recompute = Recompute::kFull;
+    EXPECT_EQ(Predictor(cluster, leaner, small).Memory(more).verdict, MemoryVerdict::kTight);
+    Workload larger = *FindWorkload("resnet50");
+    larger.optimizer = Optimizer::kAdam;
+    EXPECT_EQ(Predictor(cluster, larger, small).Memory(ran).verdict, MemoryVerdict::kOutOfMemory);
+    Plan wide = ran;
+    wide.shard = Shard::kNone;
+    EXPECT_EQ(predictor.Memory(wide).verdict, MemoryVerdict::kOutOfMemory);
   }
 }
 
