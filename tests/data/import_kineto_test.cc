@@ -727,10 +727,10 @@ TEST(ImportKineto, UpdatesBeyondAnyNetwork) {
     return Update(ImportUpdate(
         "SGD", "aten::_foreach_add_ " + Inputs("[" + list + ", []]", R"(["TensorList", ""])")));
   };
-  EXPECT_EQ(update("[[1000000, 1000000]]"),
-            "b1 bf16 update update optimizer=sgd parameters=1000000000000: 90");
+  EXPECT_EQ(update("[[10000000, 1000000]]"),
+            "b1 bf16 update update optimizer=sgd parameters=10000000000000: 90");
   EXPECT_EQ(
-      update("[[1000000, 1000000], [1]]"),
+      update("[[10000000, 1000000], [1]]"),
       "Optimizer.step#SGD.step: that is out of range 90\ntorch::autograd::AccumulateGrad 1\n");
   std::string many = "[[1000000000000, 1000]";
   for (int i = 0; i < 20'000; ++i) many += ", [1000000000000, 1000]";
