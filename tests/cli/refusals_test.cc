@@ -386,7 +386,7 @@ TEST(Refusals, OfRuns) {
     for (const char* value : {"x", "-1", "nan", "1e999", "1 s"}) refuse(column, value);
   }
   for (const char* value : {"x", "0", "1-x", "1--1", "-"}) refuse("placement", value);
-  for (const char* value : {"rings", "RING", "0"}) refuse("strategy", value);
+  for (const char* value : {"rings", "ring ring", "0"}) refuse("strategy", value);
 }
 
 // What no file means is refused at once, in a line that can be read.

@@ -571,7 +571,7 @@ TEST_F(ReportCli, Errors) {
   const std::string page = folder_.Path("report.html");
   const Words report = {"report", "--cluster", "ufrgs-tupi", "--runs", kFit};
   const Words to = {"--output", page};
-  ExpectError(report, {"--output: is required", "stepcast report --help"});
+  ExpectError(report, {"--output: is required; allowed: the page"});
   ExpectError(Words{"report"} + to, {"--cluster: is required"});
   ExpectError(Words{"report", "--cluster", "ufrgs-tupi"} + to, {"--runs: is required"});
   ExpectError(report + to + Words{"--fix", "foo=3"}, {"--fix: 'foo' is not a parameter"});
