@@ -117,7 +117,7 @@ struct CalibratedRange {
     Strategy strategy = Strategy::kNone;
     std::optional<Transport> transport = {};  // none where no byte left its node
 
-    auto operator<=>(const Exchange&) const = default;
+    auto operator<=>(const Exchange&) const = default;  // NOLINT: as in operation.h
   };
   // Those of all runs; unknown where a file with runs does not say.
   std::optional<std::set<Exchange>> exchanges;
