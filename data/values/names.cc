@@ -12,12 +12,11 @@
 namespace stepcast {
 
 int ParseName(std::string_view text, const InputPlace& place, const Names& known) {
+  if (const std::optional<int> found = FindAlike(text, known.names)) return *found;
   const std::string spelled = CanonicalName(text);
-  std::string_view word = text;
   for (const OtherWord& other : known.others) {
-    if (other.word == spelled) word = other.name;
+    if (other.word == spelled) return FindName(other.name, known.names).value();
   }
-  if (const std::optional<int> found = FindAlike(word, known.names)) return *found;
   throw InputError(place, std::string(text), known.problem + DidYouMean(text, known.names),
                    JoinNames(known.names));
 }
@@ -29,6 +28,8 @@ std::optional<int> FindName(std::string_view name, std::span<const char* const> 
 }
 
 std::optional<int> FindAlike(std::string_view name, std::span<const char* const> names) {
+  // As files of a million rows have them, which need not be spelled.
+  if (const std::optional<int> found = FindName(Trim(name), names)) return found;
   const std::string spelled = CanonicalName(name);
   const auto it = std::find_if(names.begin(), names.end(),
                                [&](const char* known) { return CanonicalName(known) == spelled; });
