@@ -14,12 +14,12 @@ using std::to_string;
 
 // An inverted residual block (MobileNetV2) with optional squeeze and excitation.
 struct InvertedResidual {
-  std::int64_t expanded;
-  std::int64_t filters;
-  std::int64_t kernel;
-  std::int64_t stride;
-  std::int64_t squeezed;  // filters between squeeze and excitation; 0: none
-  Function activation;
+  std::int64_t expanded = 0;
+  std::int64_t filters = 0;
+  std::int64_t kernel = 3;
+  std::int64_t stride = 1;
+  std::int64_t squeezed = 0;  // filters between squeeze and excitation; 0: none
+  Function activation = Function::kRelu;
   Function squeeze_activation = activation;
 };
 
