@@ -48,6 +48,7 @@ Device TakeDevice(YamlSection* section) {
   device.memory = section->Optional("memory", ParseDataSize);
   device.memory_bandwidth = section->Optional("memory_bandwidth", ParseDataRate);
   device.device_link = section->Optional("device_link", ParseDataRate);
+  device.host_link = section->Optional("host_link", ParseDataRate);
   device.power_w = section->Optional("power", ParseWatts);
   device.multiprocessors = section->OptionalInteger("multiprocessors", 1, kMostMultiprocessors);
   device.last_cache = section->Optional("last_cache", ParseDataSize);
@@ -386,6 +387,7 @@ void EmitDevice(YAML::Emitter* out, const Device& d) {
   };
   data_rate("memory_bandwidth", d.memory_bandwidth);
   data_rate("device_link", d.device_link);
+  data_rate("host_link", d.host_link);
   if (d.power_w) EmitText(out, "power", fmt::format("{} W", *d.power_w));
   if (d.multiprocessors) {
     *out << YAML::Key << "multiprocessors" << YAML::Value << *d.multiprocessors;

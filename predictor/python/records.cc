@@ -24,7 +24,7 @@ py::tuple DeviceState(const Device& d) {
                         SiOrNone(d.fp16), SiOrNone(d.bf16), SiOrNone(d.memory),
                         SiOrNone(d.memory_bandwidth), OrNone(d.power_w), OrNone(d.multiprocessors),
                         SiOrNone(d.last_cache), OrNone(d.process_nm), SiOrNone(d.device_link),
-                        SiOrNone(d.fp8));
+                        SiOrNone(d.fp8), SiOrNone(d.host_link));
 }
 
 template <class Q>
@@ -51,6 +51,7 @@ Device DeviceOf(const py::tuple& state) {
   if (!state[13].is_none()) d.process_nm = state[13].cast<double>();
   d.device_link = FromSi<DataRate<>>(state[14]);
   d.fp8 = FromSi<WorkRate<>>(state[15]);
+  d.host_link = FromSi<DataRate<>>(state[16]);
   return d;
 }
 

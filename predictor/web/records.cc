@@ -39,8 +39,8 @@ constexpr auto MembersOf(const LinkFacts*) {
 constexpr auto MembersOf(const Device*) {
   using R = Device;
   return List(&R::name, &R::title, &R::source, &R::aliases, &R::fp32, &R::tf32, &R::fp16, &R::bf16,
-              &R::fp8, &R::memory, &R::memory_bandwidth, &R::device_link, &R::power_w,
-              &R::multiprocessors, &R::last_cache, &R::process_nm);
+              &R::fp8, &R::memory, &R::memory_bandwidth, &R::device_link, &R::host_link,
+              &R::power_w, &R::multiprocessors, &R::last_cache, &R::process_nm);
 }
 constexpr auto MembersOf(const Host*) { return List(&Host::name, &Host::link); }
 constexpr auto MembersOf(const ParameterEstimate*) {

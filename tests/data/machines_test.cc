@@ -88,6 +88,7 @@ device:
   memory: 16 GB
   memory_bandwidth: 300 GB/s
   device_link: 150 GB/s
+  host_link: 31.5 GB/s
   power: 75 W
   multiprocessors: 40
   last_cache: 4 MB
@@ -218,7 +219,9 @@ TEST(Cluster, RoundTripsWithItsCalibration) {
   EXPECT_EQ(a.device_facts->memory, b.device_facts->memory);
   EXPECT_EQ(a.device_facts->memory_bandwidth, b.device_facts->memory_bandwidth);
   EXPECT_EQ(b.device_facts->device_link, GigabytesPerSecond(150.0));
+  EXPECT_EQ(b.device_facts->host_link, GigabytesPerSecond(31.5));
   EXPECT_EQ(a.device_facts->device_link, b.device_facts->device_link);
+  EXPECT_EQ(a.device_facts->host_link, b.device_facts->host_link);
   EXPECT_EQ(a.device_facts->multiprocessors, b.device_facts->multiprocessors);
   EXPECT_EQ(a.device_facts->last_cache, b.device_facts->last_cache);
   EXPECT_EQ(a.device_facts->process_nm, b.device_facts->process_nm);
@@ -673,6 +676,11 @@ TEST(ShippedMachines, FiguresStandAsInTheirSources) {
   // Seven links of 64 GB/s each way to the others of its platform; three of 50 out of the module.
   EXPECT_EQ(FindDevice(devices, "mi300x")->device_link, GigabytesPerSecond(7 * 64.0));
   EXPECT_EQ(FindDevice(devices, "mi250x")->device_link, GigabytesPerSecond(3 * 50.0));
+  // Lanes of PCI Express: 8, 16 and 32 GT/s, of which 128 of 130 bits are payload.
+  EXPECT_NEAR(FindDevice(devices, "t4")->host_link->si(), 16 * 1e9 * 128 / 130, 1e7);
+  EXPECT_NEAR(FindDevice(devices, "rtx_4060")->host_link->si(), 8 * 2e9 * 128 / 130, 1e7);
+  EXPECT_NEAR(FindDevice(devices, "a100")->host_link->si(), 16 * 2e9 * 128 / 130, 1e7);
+  EXPECT_NEAR(FindDevice(devices, "h100")->host_link->si(), 16 * 4e9 * 128 / 130, 1e8);
   const Cluster tupi = ReadCluster(kMachines + "/ufrgs-tupi.yaml");
   EXPECT_EQ(tupi.device, "rtx_4090");
   EXPECT_EQ(tupi.link.bandwidth, GigabitsPerSecond(1.0));

@@ -57,7 +57,8 @@ const std::vector<Door>& Doors() {
   static const std::vector<Door> doors = {
       {"cluster",
        "name: lab\ntitle: A lab\ndevice: {name: t4, aliases: [tesla], fp32: 8.1 TFLOP/s, memory: "
-       "16 GiB, memory_bandwidth: 320 GB/s, device_link: 150 GB/s, power: 70 W, "
+       "16 GiB, memory_bandwidth: 320 GB/s, device_link: 150 GB/s, host_link: 15.75 GB/s, power: "
+       "70 W, "
        "multiprocessors: 40, last_cache: 4 MiB, process: 12 nm}\nnodes: 4\ndevices_per_node: 2\n"
        "nics_per_node: 2\nlink: {bandwidth: 10 Gbit/s, rtt: 2 ms, loss: 0.01, congestion_control: "
        "bbr, loss_burst: 1 ms, transport: rdma}\ndevice_link: {bandwidth: 100 Gbit/s}\nhosts:\n  - "

@@ -121,6 +121,34 @@ TEST(ClusterPriors, HostsBeginWithTheLinksOfTheirDevice) {
   EXPECT_EQ(MakeClusterPriors(cluster, device)[kHostBandwidth].log_sd, of_sheet.log_sd);
 }
 
+// Over RDMA a card reads from a node's only device through PCI Express, and the kernel copies nothing.
+TEST(ClusterPriors, CardsReadFromOneDeviceThroughPciExpress) {
+  Device device;
+  device.device_link = GigabytesPerSecond(300.0);
+  device.host_link = GigabytesPerSecond(31.5);
+  Cluster cluster;
+  cluster.link.transport = Transport::kRdma;
+  cluster.link.bandwidth = GigabitsPerSecond(200.0);
+  const auto host = [&] { return MakeClusterPriors(cluster, device)[kHostBandwidth]; };
+  const Prior of_table = PriorOf(kClusterParameterSpecs[kHostBandwidth]);
+  EXPECT_EQ(host().si, device.host_link->si());
+  for (const double share : {0.35, 0.8}) {
+    EXPECT_LT(std::abs(std::log(share)), 1.645 * host().log_sd) << "by way of the host, or past it";
+  }
+  cluster.link.bandwidth = GigabitsPerSecond(1600.0);
+  EXPECT_EQ(host().si, 200e9) << "of several cards";
+  cluster.link.bandwidth.reset();
+  EXPECT_EQ(host().si, device.host_link->si());
+  cluster.devices_per_node = 2;
+  EXPECT_EQ(host().si, 300e9) << "between the devices";
+  cluster.devices_per_node = 1;
+  cluster.link.transport = Transport::kTcp;
+  EXPECT_EQ(host().si, of_table.si);
+  cluster.link.transport = Transport::kRdma;
+  device.host_link.reset();
+  EXPECT_EQ(host().si, of_table.si);
+}
+
 TEST(HostLinkPrior, GoesFromTheHostToTheClusterToTheTable) {
   Cluster cluster;
   const Prior table = HostLinkPrior(cluster, LinkFacts());
