@@ -387,8 +387,7 @@ Prediction Predictor::Predict(const Plan& plan) const {
   }
   if (asynchronous) prediction.async_servers = terms->async;  // less busy where samples are late
   AddFlags(plan, facts, answer, profiled, &prediction);
-  const bool leaves_node = facts.nodes > 1 || (has_servers && !facts.server.colocated);
-  if (leaves_node && background.si() > 0 && TraitsOf(facts.strategy).exchanges) {
+  if (internal::LeavesNode(facts) && background.si() > 0 && TraitsOf(facts.strategy).exchanges) {
     const DataRate<> line = facts.link.bandwidth.value_or(cluster.node_link());
     const DataRate<> taken = terms->node_path.path.taken / kPayloadShare;
     if (taken < background * (1 - 1e-9)) {
@@ -729,7 +728,7 @@ void Predictor::AddLossFlags(const Plan& plan, const StepFacts& facts, Limiter l
         "take up to three times as long",
         loss, kCertainLoss));
   }
-  if (loss > 0 && !Overlay(facts.link, facts.server_link).rtt) {
+  if (loss > 0 && internal::LeavesNode(facts) && !Overlay(facts.link, facts.server_link).rtt) {
     flags->push_back(fmt::format("loss without a round trip: {:.3g} us assumed",
                                  2e6 * std::exp(belief_->log_value(internal::LatencyParameter(
                                            *internal::ExchangeLink(facts))))));

@@ -31,7 +31,8 @@
 // and g is 1. What the devices move among themselves passes the host's end of the hop beside what
 // leaves the node, where B counts it (model/network/hop.h). Nothing leaves a lone node with its
 // servers on it, whose d devices add up, and share out, as in either half of a ring: f = (d-1)/d,
-// and B is the rate of a hop between two of them. Both halves go the same way around.
+// and B is the rate of a hop between two of them. Both halves go the same way around. On such a
+// node alpha is that of a hop within it, and no connection is held back.
 //
 // Multicast distribution: the network copies what a server sends, so the pull has v = w = 1 at the
 // server. In-network aggregation: the network adds up what workers push, so the push has. Workers

@@ -95,6 +95,17 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
   paths.server_rate = cluster.server_rate();
   paths.update =
       workload.update_time() * UpdateSharing(facts, cluster.host_contention()) / facts.gradient;
+  if (!LeavesNode(facts)) {
+    // Of a lone node with its servers no byte reaches a network: messages wait for those of a hop
+    // within it, whatever the network's round trip is.
+    paths.worker = DeviceHop(facts, cluster);
+    routes.node_link = routes.server_link = Limiter::kHost;
+    if (terms != nullptr) {
+      terms->node_hop = paths.worker;
+      terms->servers = paths;
+    }
+    return routes;
+  }
   // Messages pass the worker's link and the server's: round trip and loss are those of the two.
   const PathFacts to_server = PathToServers(facts);
   const PathFacts from_node = NodeEndOf(to_server, facts.link);
@@ -110,16 +121,12 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
   const NodeHop<T> node = MakeNodeHop(facts, node_link, cluster, at_node);
   paths.worker = node.hop;
   routes.node_link = node.path_share < 0.5 ? Limiter::kHost : at_node.limiter;
-  if (paths.added_up > 1) {
-    paths.worker.bandwidth = DeviceHop(facts, cluster).bandwidth;
-    routes.node_link = Limiter::kHost;
-  }
   const FlowShape at_fullest{.peers = workers, .connections = 0, .core = core.at_servers};
   const PathRate<T> rate = parts.ServerRate(path, cluster, at_fullest, Barrier<T>(),
                                             terms != nullptr ? &terms->server_path : nullptr);
   paths.server_bandwidth = rate.bandwidth;
   const double loss = path.loss.value_or(0.0);
-  if (!StaysOnNode(facts) && (path.rtt || loss > 0.0)) {
+  if (path.rtt || loss > 0.0) {
     // A phase ends with the slowest of all flows, one between each worker and each server.
     const Barrier<T> barrier{MeanBucket(facts) / servers, workers * servers};
     const FlowLimits<T> limits = parts.ConnectionLimits(path, cluster, barrier);
@@ -172,7 +179,7 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const ServerRoutes<T>& ro
   Duration<T> push_start;
   Duration<T> pull_start;
   const Duration<T> trip = SlowStartTrip(*PathToServers(facts), paths.worker);
-  if (trip.si() > 0.0 && paths.added_up == 1) {
+  if (trip.si() > 0.0 && LeavesNode(facts)) {
     // Both directions of a link start slowly, a phase after the other.
     const double passes = paths.worker_passes();
     const Duration<T> idle = IdleTime(facts, micro, backward);

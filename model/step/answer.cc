@@ -67,12 +67,12 @@ ColumnSet ColumnsThatMatter(const StepFacts& facts, bool own_link) {
   set(kShareColumn, between_nodes && (facts.link.bandwidth || facts.server_link.bandwidth));
   // Servers, and the helpers of BytePS, have the cluster's link; uplinks are planned for it.
   const bool uplinks = facts.uplinks_known && IsOversubscribed(*internal::NodeLink(facts));
-  set(kLinkBandwidth, servers || (facts.nodes > 1 && (!own_link || helpers || uplinks)));
+  set(kLinkBandwidth, between_nodes && (servers || !own_link || helpers || uplinks));
   set(kFlowBandwidth, between_nodes && !rdma);
   set(kLinkLatency, between_nodes && !rdma);
   set(kRdmaLatency, between_nodes && rdma);
-  // Each device exchanges with servers over its node's link.
-  set(kDeviceLatency, several && !servers);
+  // Each device exchanges with servers over its node's link, if they are behind it.
+  set(kDeviceLatency, several && (!servers || !between_nodes));
   set(kNodeSyncOverhead, facts.has_compute && between_nodes);
   set(kDeviceSyncOverhead, facts.has_compute && !between_nodes);
   set(kHostSharing, between_nodes && several);

@@ -201,8 +201,8 @@ void Explainer::Compute() {
 
 void Explainer::Hops(const Exchange& exchange) {
   const NamedValue bandwidth = RateValue("B_hop", terms_.node_hop.bandwidth);
-  const bool at_home = internal::AddedUpAtHome(facts_) > 1;
-  if (at_home) {
+  const bool servers = UsesServers(facts_.strategy);
+  if (internal::AddedUpAtHome(facts_) > 1) {
     Add("rate of a hop within the node", "", 5,
         {"B_host", {ByteRateValue("B_host", cluster_.host_bandwidth(), "host_bandwidth")}},
         bandwidth);
@@ -230,6 +230,8 @@ void Explainer::Hops(const Exchange& exchange) {
     if (RoundTrip()) latency.Add(" + R/2", {TimeValue("R", *RoundTrip(), "round trip")});
     Add("latency of a hop between nodes", "network/hop_latency", 3, std::move(latency),
         TimeValue("alpha", terms_.node_hop.alpha));
+  } else if (servers) {
+    DeviceLatency("alpha", terms_.node_hop.alpha);
   }
   exchange.ExplainHops(this);
 }
@@ -353,16 +355,18 @@ void Explainer::PathRateTerm(const char* name, const char* symbol, int section,
   Add(name, "network/path", section, std::move(text), RateValue(symbol, terms.rate));
 }
 
-void Explainer::DeviceHop() {
-  if (facts_.devices_per_node > 1) {
-    FormulaText latency{"alpha_device",
-                        {TimeValue("alpha_device", cluster_.device_latency(), "device_latency")}};
-    if (facts_.device_rtt.si() > 0) {
-      latency.Add(" + R/2", {TimeValue("R", facts_.device_rtt, "round trip within a node")});
-    }
-    Add("latency of a hop within a node", "network/hop_latency", 3, std::move(latency),
-        TimeValue("alpha_i", terms_.device_hop.alpha));
+void Explainer::DeviceLatency(const char* symbol, Duration<> alpha) {
+  FormulaText latency{"alpha_device",
+                      {TimeValue("alpha_device", cluster_.device_latency(), "device_latency")}};
+  if (facts_.device_rtt.si() > 0) {
+    latency.Add(" + R/2", {TimeValue("R", facts_.device_rtt, "round trip within a node")});
   }
+  Add("latency of a hop within a node", "network/hop_latency", 3, std::move(latency),
+      TimeValue(symbol, alpha));
+}
+
+void Explainer::DeviceHop() {
+  if (facts_.devices_per_node > 1) DeviceLatency("alpha_i", terms_.device_hop.alpha);
 }
 
 NamedValue Explainer::SlowStart(const std::string& name, const char* symbol, double flows,

@@ -78,6 +78,8 @@ class Explainer {
   FormulaText WindowText(const PathTerms<double>& terms) const;
   static NamedValue LossLimit(const PathTerms<double>& terms);
   void DeviceHop();
+  // alpha_i, by the name of what it is there.
+  void DeviceLatency(const char* symbol, Duration<> alpha);
   // The time that the first bucket loses in one phase; returned as an input of the whole.
   NamedValue SlowStart(const std::string& name, const char* symbol, double flows, double passes,
                        DurationPerByte<double> per_byte, DataSize<> first);

@@ -290,13 +290,9 @@ inline double SpreadOfStep(const StepFacts& facts) {
   return std::sqrt(1.0 * facts.accumulation_steps / facts.local_steps);
 }
 
-// Whether an exchange leaves the node: servers are behind its link wherever they live.
+// Whether an exchange leaves the node: servers may be beside the workers of a lone one.
 inline bool LeavesNode(const StepFacts& facts) {
-  return facts.nodes > 1 || UsesServers(facts.strategy);
-}
-// Whether no byte crosses the network: servers may be beside the workers of a lone node.
-inline bool StaysOnNode(const StepFacts& facts) {
-  return facts.nodes == 1 && (!UsesServers(facts.strategy) || facts.server.colocated);
+  return facts.nodes > 1 || (UsesServers(facts.strategy) && !facts.server.colocated);
 }
 
 // Standard deviation of ln(measured / predicted) that losses add, as a share of the exposed
@@ -304,7 +300,7 @@ inline bool StaysOnNode(const StepFacts& facts) {
 inline double LossScatter(const StepFacts& facts) {
   const auto loses = [](const LinkFacts& link) { return link.loss.value_or(0) > 0; };
   if (!loses(facts.link) && !loses(facts.server_link)) return 0;
-  if (StaysOnNode(facts)) return 0;
+  if (!LeavesNode(facts)) return 0;
   const LinkFacts link = *ExchangeLink(facts);
   if (link.rdma()) return 0;
   const double lost = link.loss.value_or(0) * (facts.gradient / Bytes(kSegmentBytes));

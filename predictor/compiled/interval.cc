@@ -272,6 +272,16 @@ struct HopParts : StagedParts {
   }
 };
 
+// The routes to servers, and what they depend on.
+ServerRoutes<HopDual> RoutesOf(const StepFacts& f, const ClusterParameters<HopDual>& cluster,
+                               const WorkloadParameters<HopDual>& workload, const HopParts& parts) {
+  if (!LeavesNode(f)) parts.route->latency = kDeviceLatency;
+  ServerRoutes<HopDual> routes = MakeServerRoutes<HopDual>(f, cluster, workload, parts, nullptr);
+  parts.route->node_bandwidth = routes.paths.worker.bandwidth.si();
+  parts.route->connection = routes.paths.connection.si();
+  return routes;
+}
+
 // Copies what is counted rather than fitted.
 template <class T>
 void SetCounts(const ServerPaths<HopDual>& from, ServerPaths<T>* paths) {
@@ -445,12 +455,9 @@ template <bool kHeldBack>
                                                                         Duration<> backward,
                                                                         SyncSlopes* slopes) const {
   using T = DualOf<kHeldBack ? kHeldLanes : kFreeLanes>;
-  const ServerRoutes<HopDual> routes =
-      MakeServerRoutes<HopDual>(f, t.cluster_by_hop, t.workload_by_hop,
-                                HopParts{parts, &t.cluster_by_link, &slopes->route}, nullptr);
+  const ServerRoutes<HopDual> routes = RoutesOf(
+      f, t.cluster_by_hop, t.workload_by_hop, HopParts{parts, &t.cluster_by_link, &slopes->route});
   const ServerPaths<HopDual>& from = routes.paths;
-  slopes->route.node_bandwidth = from.worker.bandwidth.si();
-  slopes->route.connection = from.connection.si();
   slopes->update_per_byte = from.update.si().value;
   ServerRoutes<T> to_routes;
   to_routes.node_link = routes.node_link;
@@ -669,11 +676,9 @@ STEPCAST_WIDE STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, cons
   const StagedParts parts = s.PartsOf(query, t.curve, t.rates);
   const ComputeDual micro = MicroStep(f, t.cluster_by_compute, t.workload_by_compute, parts).si();
   RouteSlopes route;
-  const ServerRoutes<HopDual> routes = MakeServerRoutes<HopDual>(
-      f, t.cluster_by_hop, t.workload_by_hop, HopParts{parts, &t.cluster_by_link, &route}, nullptr);
+  const ServerRoutes<HopDual> routes =
+      RoutesOf(f, t.cluster_by_hop, t.workload_by_hop, HopParts{parts, &t.cluster_by_link, &route});
   const ServerPaths<HopDual>& from = routes.paths;
-  route.node_bandwidth = from.worker.bandwidth.si();
-  route.connection = from.connection.si();
   const auto number = [](double value, int lane) {
     T dual(value);
     dual.slope.Set(lane, 1);

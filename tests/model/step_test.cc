@@ -275,7 +275,7 @@ struct ByHand {
     return facts.server.colocated ? WorkerHop() : Wires(Line(ServerLink()), Clients());
   }
   double Connection() const {
-    if (Between().rdma() || (Colocated() && nodes() == 1)) return 0;
+    if (Between().rdma() || OnOneNode()) return 0;
     const FlowByHand flow = Flow(Between());
     const double window = flow.rtt > 0 ? flow.Window() : 0;
     const double loss = flow.Loss(Clients() * n(), bytes() / buckets() / n());
@@ -379,7 +379,7 @@ struct ByHand {
                            : facts.strategy == Strategy::kBytePs ? OfMachines()
                                                                  : facts.link;
     const FlowByHand flow = Flow(link);
-    if (!link.rtt || link.rdma() || AtHome()) return 0;
+    if (!link.rtt || link.rdma() || OnOneNode()) return 0;
     if (flow.rtt == 0) return 0;
     const double first = 14480;
     const double silence =
@@ -407,7 +407,9 @@ struct ByHand {
   // Nodes whose devices add up first, or workers.
   bool ByNode() const { return facts.server.local_aggregation; }
   // A lone node's devices add up, and share out, as in half a ring around them.
-  bool AtHome() const { return ByNode() && Colocated() && nodes() == 1; }
+  bool AtHome() const { return ByNode() && OnOneNode(); }
+  // Servers and workers, behind no network.
+  bool OnOneNode() const { return Colocated() && nodes() == 1 && UsesServers(facts.strategy); }
   double Clients() const { return ByNode() ? nodes() : w(); }
   double ClientsOfNode() const { return ByNode() ? 1 : g(); }
 
@@ -429,7 +431,9 @@ struct ByHand {
   }
   // The latency of a phase, once for all of its buckets.
   double Calls() const {
-    return (Latency(Between()) + HalfRtt(Between())) * (1 + 2 * c.si[kRpcRounds] * facts.tensors);
+    const double alpha = OnOneNode() ? c.si[kDeviceLatency] + facts.device_rtt.si() / 2
+                                     : Latency(Between()) + HalfRtt(Between());
+    return alpha * (1 + 2 * c.si[kRpcRounds] * facts.tensors);
   }
   struct Cost {
     double call;
@@ -547,7 +551,8 @@ struct ByHand {
     if (facts.overlap == Overlap::kBuckets) exposed = std::max(Backward(), end) - Backward();
     if (facts.overlap == Overlap::kPNorm) exposed = Norm(Backward(), all, 3) - Backward();
     const bool servers = facts.strategy == Strategy::kPsSync;
-    const double overhead = c.si[nodes() > 1 || servers ? kNodeSyncOverhead : kDeviceSyncOverhead];
+    const double overhead =
+        c.si[nodes() > 1 || (servers && !Colocated()) ? kNodeSyncOverhead : kDeviceSyncOverhead];
     return facts.accumulation_steps * Micro() +
            c.si[kOverlapContention] * std::min(all - exposed, Backward()) + exposed +
            (servers ? 0 : x.si[kUpdateTime]) + overhead + Wait();
@@ -1644,6 +1649,34 @@ RC_GTEST_PROP(StepProperty, NodesThatAddUpFirstExchangeOnce, ()) {
   RC_ASSERT(traffic.total.si() == expected.total.si());
 }
 
+// Nothing that is stated or fitted of a network is felt by a lone node with its servers on it,
+// whose messages wait for its own latency.
+RC_GTEST_PROP(StepProperty, ServersOnALoneNodeKnowNoNetwork, ()) {
+  Parameters cluster = AnyCluster();
+  const bool together = Flip();
+  Plan plan = AnyPlan(together ? Strategy::kPsSync : Strategy::kPsAsync);
+  plan.placement = {*Whole(2, 8)};
+  plan.hosts.clear();
+  plan.server.colocated = true;
+  plan.servers = *Whole(1, 4);
+  plan.backup_workers = 0;
+  plan.overlap = Overlap::kNone;
+  plan.link = plan.server_link = {};
+  const auto step = [&](const Plan& of) { return Step(Facts(of), cluster).total().si(); };
+  const double alone = step(plan);
+  Plan far = plan;
+  far.link.rtt = Milliseconds(30.0);
+  far.link.loss = 0.01;
+  far.link.bandwidth = MegabitsPerSecond(10.0);
+  RC_ASSERT(Near(step(far), alone));
+  for (const int i : {kLinkBandwidth, kFlowBandwidth, kLinkLatency, kNodeSyncOverhead}) {
+    cluster.si[static_cast<std::size_t>(i)] *= 3;
+  }
+  RC_ASSERT(Near(step(far), alone));
+  cluster.si[kDeviceLatency] += 0.1;
+  RC_ASSERT(!together || step(far) > alone + 0.1);
+}
+
 // On a lone node with its server the devices add 100 MB up and share it out at 4 GB/s, 7/8 of it
 // each way, 21.875 ms, while the server takes one copy of it in and gives one out: 80 ms at 1.25
 // GB/s, for 2 devices as for 8.
@@ -1651,7 +1684,7 @@ TEST(Step, DevicesOfALoneNodeAddUpFirst) {
   Parameters cluster = PriorCluster();
   cluster.si[kHostBandwidth] = 4e9;
   cluster.si[kServerRate] = 1.25e9;
-  cluster.si[kTransferInitiation] = cluster.si[kLinkLatency] = 1e-30;
+  cluster.si[kTransferInitiation] = cluster.si[kDeviceLatency] = 1e-30;
   WorkloadParameters<double> workload = PriorWorkload();
   for (double& value : workload.si) value = 1e-30;
   const auto exchange = [&](int devices, bool pipelined = false, double loss = 0) {
