@@ -753,8 +753,8 @@ void AddWidthFlag(const Predictor& predictor, const Plan& plan, const StepFacts&
   prediction->flags.push_back(fmt::format(
       "gradients are taken to be reduced and parameters to be gathered in 4 bytes each; FSDP and "
       "DeepSpeed send both in 16 bits unless told otherwise, and Megatron gathers in them: "
-      "--bytes-per-parameter 2 makes it {:.3g} s, not {:.3g} s",
-      step.in(kSeconds), prediction->step_time.in(kSeconds)));
+      "--bytes-per-parameter 2 makes a step of {} workers {:.3g} s, not {:.3g} s",
+      plan.workers(), step.in(kSeconds), prediction->step_time.in(kSeconds)));
 }
 
 }  // namespace

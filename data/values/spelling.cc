@@ -1,20 +1,23 @@
 #include "data/values/spelling.h"
 
 #include <cctype>
-#include <cstddef>
 
 namespace stepcast {
 
 std::string CanonicalName(std::string_view name) {
-  const auto is_digit = [](std::string_view text) {
-    return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front()));
+  const auto is_digit = [](char letter) {
+    return std::isdigit(static_cast<unsigned char>(letter));
   };
   std::string out;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const auto letter = static_cast<unsigned char>(name[i]);
-    const bool is_behind_digit = !out.empty() && is_digit({&out.back(), 1});
-    const bool is_point = letter == '.' && is_behind_digit && is_digit(name.substr(i + 1));
-    if (std::isalnum(letter) || is_point) out += static_cast<char>(std::tolower(letter));
+  bool is_behind_sign = false;
+  for (const char letter : name) {
+    if (!std::isalnum(static_cast<unsigned char>(letter))) {
+      is_behind_sign = true;
+      continue;
+    }
+    if (is_behind_sign && !out.empty() && is_digit(out.back()) && is_digit(letter)) out += '.';
+    out += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    is_behind_sign = false;
   }
   return out;
 }

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 
 #include "data/io/machines.h"
 #include "data/io/workload_file.h"
 #include "data/record/input_error.h"
+#include "data/values/spelling.h"
 #include "data/values/suggest.h"
 #include "data/workloads/by_numbers.h"
 #include "data/workloads/catalog.h"
@@ -88,16 +90,30 @@ ReadProfile Library::LoadProfile(const std::string& name_or_path) const {
   return ReadComputeProfile(file.string());
 }
 
-Workload Library::LoadWorkload(const std::string& name) const {
+const Workload* Library::FindOwn(const std::string& name) const {
   const auto own = own_workloads_.find(name);
-  if (own != own_workloads_.end()) return own->second;
+  if (own != own_workloads_.end()) return &own->second;
+  const std::string spelled = CanonicalName(name);
+  const auto is_alike = [&](const auto& one) { return CanonicalName(one.first) == spelled; };
+  const auto alike = std::find_if(own_workloads_.begin(), own_workloads_.end(), is_alike);
+  if (alike == own_workloads_.end()) return nullptr;
+  const auto other = std::find_if(std::next(alike), own_workloads_.end(), is_alike);
+  if (other == own_workloads_.end()) return &alike->second;
+  throw InputError({"", 0, "--workload"}, name, "may be one or another of one's own",
+                   fmt::format("'{}' or '{}'", alike->first, other->first));
+}
+
+Workload Library::LoadWorkload(const std::string& name) const {
+  if (const Workload* const own = FindOwn(name)) return *own;
   if (std::optional<Workload> found = FindWorkload(name)) return *found;
-  throw InputError({"", 0, "--workload"}, name,
-                   "is not a known workload" + OrDevice(name, DidYouMean(name, AllWorkloadNames())),
-                   fmt::format("a file given with --workload-file; a decoder by its numbers like "
-                               "{}; or one of {}, with another size of input like resnet50@160 or "
-                               "bert_base@128",
-                               kDecoderByNumbers, fmt::join(AllWorkloadNames(), ", ")));
+  throw InputError(
+      {"", 0, "--workload"}, name,
+      "is not a known workload" + OrDevice(name, DidYouMean(name, AllWorkloadNames())),
+      fmt::format("a file given with --workload-file; a decoder by its numbers like "
+                  "{}; a bare message by its bytes, 4 to 10^15, like message_1000000; or "
+                  "one of {}, with another size of input like resnet50@160 or "
+                  "bert_base@128",
+                  kDecoderByNumbers, fmt::join(AllWorkloadNames(), ", ")));
 }
 
 std::string Library::OrDevice(const std::string& name, const std::string& otherwise) const {
@@ -106,7 +122,7 @@ std::string Library::OrDevice(const std::string& name, const std::string& otherw
 }
 
 std::string Library::CanonicalWorkload(const std::string& name) const {
-  if (own_workloads_.count(name) > 0) return name;
+  if (const Workload* const own = FindOwn(name)) return own->name;
   const std::optional<Workload> found = FindWorkload(name);
   return found ? found->name : name;
 }

@@ -39,6 +39,9 @@ class Asked {
     WhatReaches answer;
     answer.utilisation = utilisation;
     const auto does = [&](const Plan& plan) { return Utilisation(plan) >= utilisation; };
+    const auto does_and_fits = [&](const Plan& plan) {
+      return predictor_.Memory(plan).may_fit() && does(plan);
+    };
     const auto with_rate = [&](double rate) {
       return does(WithLinks(plan_, BytesPerSecond(rate)));
     };
@@ -55,13 +58,10 @@ class Asked {
     const auto with_steps = [&](int steps) {
       Plan plan = plan_;
       plan.accumulation_steps = steps;
-      return does(plan);
+      return does_and_fits(plan);
     };
-    const auto with_batch = [&](int batch) {
-      const Plan plan = WithBatch(batch);
-      return predictor_.Memory(plan).may_fit() && does(plan);
-    };
-    const auto with_workers = [&](int workers) { return does(On(workers)); };
+    const auto with_batch = [&](int batch) { return does_and_fits(WithBatch(batch)); };
+    const auto with_workers = [&](int workers) { return does_and_fits(On(workers)); };
     if (CrossesNodes(plan_)) {
       const double fastest = kFastestPayoff.si();
       if (with_rate(fastest)) {
@@ -76,9 +76,10 @@ class Asked {
         answer.loss = Bisect(kMostLossTried, kLeastLossTried, with_loss);
       }
     }
-    if (with_steps(kMostTriedAccumulation)) {
-      answer.accumulation_steps =
-          with_steps(1) ? 1 : BisectCount(1, kMostTriedAccumulation, with_steps);
+    if (with_steps(1)) {
+      answer.accumulation_steps = 1;
+    } else if (with_steps(kMostTriedAccumulation)) {
+      answer.accumulation_steps = BisectCount(1, kMostTriedAccumulation, with_steps);
     }
     answer.local_batch = FewestBatch(with_batch);
     int most = 1;

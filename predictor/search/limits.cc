@@ -222,7 +222,14 @@ class Search {
     const int batch = limits_.strong_global_batch;
     const auto step = [&](int w) { return Step(Shared(plan_, w, devices_, batch)).total(); };
     const int most = std::min(limits_.most_workers, batch);
-    const int best = LeastOf(SampledWorkers(most, devices_), [&](int w) { return step(w).si(); });
+    const auto seconds = [&](int w) {
+      if (predictor_.Memory(Shared(plan_, w, devices_, batch)).may_fit()) return step(w).si();
+      return std::numeric_limits<double>::infinity();
+    };
+    const std::vector<int> sampled = SampledWorkers(most, devices_);
+    int best = LeastOf(sampled, seconds);
+    // Where none fits, flags say so.
+    if (std::isinf(seconds(best))) best = LeastOf(sampled, [&](int w) { return step(w).si(); });
     limits_.strong_best_workers = Scaled(plan_, best, devices_).workers();
     limits_.strong_best_step = step(limits_.strong_best_workers);
     limits_.strong_binding = FindBinding(
@@ -265,9 +272,14 @@ class Search {
         if (one == *flag) one = named(last, one);
       }
     }
-    const Plan given = Scaled(plan_, limits_.reference_workers, devices_);
-    const std::optional<std::string> flag = MemoryFlag(predictor_.Memory(given));
-    if (flag && given.workers() != last.workers()) flags.insert(flags.begin(), named(given, *flag));
+    // Of what is given, else of the one worker that throughputs are compared with.
+    for (const int workers : {limits_.reference_workers, 1}) {
+      const Plan plan = Scaled(plan_, workers, devices_);
+      const std::optional<std::string> flag = MemoryFlag(predictor_.Memory(plan));
+      if (!flag || plan.workers() == last.workers()) continue;
+      flags.insert(flags.begin(), named(plan, *flag));
+      break;
+    }
   }
 
   void Buckets(Plan plan) {

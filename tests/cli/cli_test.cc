@@ -546,6 +546,9 @@ TEST(Errors, FilesAreNamedWithTheirLine) {
   const std::string network = folder.Write("net.yaml", "name: net\nparameters: 1000000\n");
   ExpectError({"workloads", "--workload-file", network, "--workload-file", network},
               {"net.yaml: name: 'net' is the name of two workload files"});
+  ExpectError({"workloads", "--workload-file", network, "--workload-file",
+               folder.Write("n_et.yaml", "name: n-et\nparameters: 2000000\n"), "NET"},
+              {"'NET' may be one or another", "'n-et' or 'net'"});
   std::string jobs = "workload,device,placement,servers,strategy,local_batch\n";
   for (int i = 0; i < 100; ++i) jobs += "resnet50,t4,1-1,0,ring,8\n";
   ExpectError({"predict", "--cluster", "gce-t4", "--workload", "resnet50", "--local-batch", "8",
@@ -1021,6 +1024,11 @@ TEST(Files, AWorkloadFileReplacesTheCataloguesOwn) {
   const Json json = JsonOf(kPredict + Words{"--workers", "8", "--workload-file", mine});
   EXPECT_EQ(json.at("traffic").at("gradient_bytes"), 4040);
   EXPECT_EQ(json.at("traffic").at("bytes_total"), 14 * 4040);
+  EXPECT_EQ(JsonOf(Words{"predict", "--cluster", "gce-t4", "--workload", "ResNet-50",
+                         "--local-batch", "32", "--workers", "8", "--workload-file", mine})
+                .at("traffic")
+                .at("gradient_bytes"),
+            4040);
   // The catalogue's own, printed and given back, is the catalogue's own.
   const std::string copy = folder.Write("copy.yaml", Stepcast({"workloads", "resnet50"}).out);
   EXPECT_EQ(JsonOf(kPredict + Words{"--workers", "8", "--workload-file", copy}),

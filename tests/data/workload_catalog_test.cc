@@ -930,13 +930,17 @@ TEST(WorkloadCatalog, LayersAreInForwardOrder) {
   EXPECT_EQ(Find("t5_base").layers.front().name, "encoder.embed_tokens");
 }
 
-// Points count: opt_1.3b is none of 13 billion.
+// Those between digits count: opt_1.3b is none of 13 billion.
 TEST(WorkloadCatalog, CaseAndSignsOfANameDoNotCount) {
   EXPECT_EQ(Find("ResNet50").name, "resnet50");
   EXPECT_EQ(Find("resnet-50@160").name, "resnet50@160");
   EXPECT_EQ(Find("ViT-B/16").name, "vit_b_16");
   EXPECT_EQ(Find("OPT-1.3B").name, "opt_1.3b");
+  EXPECT_EQ(Find("opt_1_3b").name, "opt_1.3b");
   EXPECT_EQ(Find("OPT-13B").name, "opt_13b");
+  EXPECT_EQ(Find("llama3_1_8b").name, "llama3.1_8b");
+  EXPECT_EQ(Find("gemma-2-2b").name, "gemma2_2b");
+  EXPECT_EQ(FindWorkload("gemma_22b"), std::nullopt);
   EXPECT_EQ(Find("Llama3.1-8B@4096").name, "llama3.1_8b@4096");
   EXPECT_EQ(Find("Qwen2.5-7B").name, "qwen2.5_7b");
   EXPECT_EQ(Find("ResNet-50 v1.5").name, "resnet50_v1_5");
@@ -944,7 +948,7 @@ TEST(WorkloadCatalog, CaseAndSignsOfANameDoNotCount) {
     std::string shouted;
     for (const char c : name) {
       shouted += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-      if (c != '.') shouted += '-';
+      if (!std::isdigit(static_cast<unsigned char>(c)) && c != '.') shouted += '-';
     }
     EXPECT_EQ(Find(shouted).name, name);
   }

@@ -10,6 +10,7 @@
 #include "data/workloads/catalog.h"
 #include "model/exchange/parameter_server_limits.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
 
 namespace stepcast {
 namespace {
@@ -142,6 +143,34 @@ TEST(InverseQuestions, CountFullNodesWhereNodesAreEqual) {
     EXPECT_TRUE(*reach.workers <= kThree || *reach.workers % kThree == 0) << *reach.workers;
     EXPECT_GE(Utilisation(predictor, OnFilledNodes(plan, *reach.workers, kThree)),
               reach.utilisation);
+  }
+  EXPECT_GT(answered, 0);
+}
+
+// A model that eight devices share out, and two do not hold.
+TEST(InverseQuestions, WhatReachesItFitsTheMemory) {
+  Workload workload = *FindWorkload("gpt2_xl@128");
+  workload.optimizer = Optimizer::kAdam;
+  const Predictor predictor(Cluster(), workload, T4(), "t4");
+  Plan plan = BasePlan(Strategy::kAllreduce);
+  plan.shard = Shard::kParameters;
+  plan.local_batch = 1;
+  plan.link.bandwidth = GigabitsPerSecond(100.0);
+  const auto fits = [&](int workers, int batch, int steps) {
+    Plan of = OnFilledNodes(plan, workers, kDevicesPerNode);
+    of.local_batch = batch;
+    of.accumulation_steps = steps;
+    return predictor.Memory(of).may_fit();
+  };
+  ASSERT_TRUE(fits(8, 1, 1));
+  ASSERT_FALSE(fits(2, 1, 1));
+  int answered = 0;
+  for (const WhatReaches& reach :
+       AnswerInverseQuestions(predictor, plan, kDevicesPerNode, kMost).reaches) {
+    EXPECT_TRUE(fits(reach.workers.value_or(8), 1, 1)) << reach.utilisation;
+    EXPECT_TRUE(fits(8, reach.local_batch.value_or(1), 1)) << reach.utilisation;
+    EXPECT_TRUE(fits(8, 1, reach.accumulation_steps.value_or(1))) << reach.utilisation;
+    answered += (reach.workers || reach.local_batch || reach.accumulation_steps) ? 1 : 0;
   }
   EXPECT_GT(answered, 0);
 }

@@ -18,6 +18,7 @@
 #include "model/overlap/buckets.h"
 #include "predictor/search/payoff.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
 
 namespace stepcast {
 namespace {
@@ -378,6 +379,27 @@ TEST(Limits, StrongScalingIsFastestWhereItSays) {
       }
     }
   }
+}
+
+// Workers that share a model out are many enough to hold it, and those that the throughput is
+// compared with are said to be none.
+TEST(Limits, AFixedStepIsFastestWhereItFits) {
+  Workload workload = *FindWorkload("gpt2_xl@128");
+  workload.optimizer = Optimizer::kAdam;
+  const Predictor predictor(Cluster(), workload, T4(), "t4");
+  Plan plan = On(BasePlan(Strategy::kAllreduce), 16);
+  plan.shard = Shard::kParameters;
+  plan.local_batch = 1;
+  plan.link.bandwidth = MegabitsPerSecond(100.0);  // the fewer exchange, the better
+  const ScalingLimits limits =
+      FindScalingLimits(predictor, plan, kDevicesPerNode, {.most_workers = kMost});
+  Plan best = On(plan, limits.strong_best_workers);
+  EXPECT_TRUE(predictor.Memory(best).may_fit());
+  EXPECT_FALSE(predictor.Memory(On(plan, 2)).may_fit());
+  EXPECT_EQ(
+      std::count_if(limits.flags.begin(), limits.flags.end(),
+                    [](const std::string& flag) { return flag.starts_with("on 1 worker: "); }),
+      1);
 }
 
 // Beyond the numbers that are all looked at, the fewest workers that have as small a share are as
