@@ -98,12 +98,13 @@ Explanation Predictor::Explain(const Plan& plan) const {
              if (profile_) share.compute_shape = profile_->ShapeAt(share.batch);
            });
   }
-  const auto link_facts = [&](const std::string& whose, LinkFacts StepFacts::*link) {
+  const auto link_facts = [&](const std::string& whose, LinkFacts StepFacts::*link,
+                              double share_log_sd) {
     const LinkFacts& now = facts.*link;
     if (now.bandwidth) {
       stated((whose + " bandwidth").c_str(), RateValue("", *now.bandwidth), "line rate, each way",
              [link](double f, StepFacts* x) { (x->*link).bandwidth = *(x->*link).bandwidth * f; },
-             belief_->StatedShareLogSd(now, {}));
+             share_log_sd);
     }
     if (now.rtt && now.rtt->si() > 0) {
       stated((whose + " round trip").c_str(), TimeValue("", *now.rtt), "round-trip time",
@@ -120,8 +121,10 @@ Explanation Predictor::Explain(const Plan& plan) const {
     stated("input rate", std::move(rate), "samples that a node gets each second",
            [](double f, StepFacts* x) { x->input_rate = *x->input_rate * f; });
   }
-  link_facts("link", &StepFacts::link);
-  link_facts("server link", &StepFacts::server_link);
+  const int position = active.hosts.link;
+  link_facts("link", &StepFacts::link, belief_->StatedShareLogSd(facts.link, {}, position));
+  link_facts("server link", &StepFacts::server_link,
+             belief_->StatedShareLogSd({}, facts.server_link, position));
   std::stable_sort(parameters.begin(), parameters.end(),
                    [](const ExplainedParameter& a, const ExplainedParameter& b) {
                      return std::abs(a.elasticity) > std::abs(b.elasticity);

@@ -169,7 +169,8 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
 Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
   const Belief::AtHosts hosts = belief_->SlowestOf(plan);
   const LinkFacts of_servers = plan.has_server_link() ? ServerLinkOf(cluster_, plan) : LinkFacts();
-  return {belief_->ParametersAt(hosts), hosts, belief_->StatedShareLogSd(plan.link, of_servers)};
+  return {belief_->ParametersAt(hosts), hosts,
+          belief_->StatedShareLogSd(plan.link, of_servers, hosts.link)};
 }
 
 const Recomputation& Predictor::recomputation() const { return counts_->recomputation; }

@@ -155,6 +155,13 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
     Within(cluster.name, [&] { TakeCalibration(*cluster.calibration, workload, facts, device); });
     const CalibratedRange& range = cluster.calibration->range;
     rates_ = range.bandwidth;
+    const auto is_fitted = [&](int position) { return origin(position) == Origin::kFitted; };
+    if (cluster.link.bandwidth &&
+        (is_fitted(kLinkBandwidth) ||
+         std::any_of(host_links_.begin(), host_links_.end(),
+                     [&](const auto& entry) { return is_fitted(entry.second); }))) {
+      log_tested_rate_ = std::log(cluster.link.bandwidth->si());
+    }
     fitted_nodes_ = range.max_nodes;
     fitted_devices_per_node_ = range.max_devices_per_node;
     fitted_exchanges_ = range.exchanges;
@@ -166,7 +173,8 @@ double Belief::ScatterOf(const StepFacts& facts, double sync_share) const {
   return std::hypot(ScatterAt(sync_share), internal::LossScatter(facts) * sync_share);
 }
 
-double Belief::StatedShareLogSd(const LinkFacts& link, const LinkFacts& server_link) const {
+double Belief::StatedShareLogSd(const LinkFacts& link, const LinkFacts& server_link,
+                                int position) const {
   double log_sd = 0;
   for (const LinkFacts* stated : {&link, &server_link}) {
     if (!stated->bandwidth) continue;
@@ -174,6 +182,10 @@ double Belief::StatedShareLogSd(const LinkFacts& link, const LinkFacts& server_l
     const double above = std::log2(*stated->bandwidth / rates_->max);
     const double below = std::log2(rates_->min / *stated->bandwidth);
     log_sd = std::max({log_sd, kShareLogSdPerDoubling * above, kShareLogSdPerHalving * below});
+  }
+  if (link.bandwidth && log_tested_rate_) {
+    const double off = log_value(position) - *log_tested_rate_;
+    log_sd = std::sqrt(log_sd * log_sd + off * off + log_covariance_(position, position));
   }
   return std::min(log_sd, kStatedLinkLogSd);
 }

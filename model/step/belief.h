@@ -96,7 +96,10 @@ class Belief {
   double JitterAt(double exposed_share) const { return sync_jitter_ * exposed_share; }
   // Standard deviation of ln(share reached of a line rate that the plan states): 0 within the rates
   // of the fitted runs, and away from them up to what is believed of a link that nobody has used.
-  double StatedShareLogSd(const LinkFacts& link, const LinkFacts& server_link) const;
+  // `position` is that of the plan's slowest link. Where runs were fitted to links of which the
+  // cluster's file states the rate, it adds how far that link is from the rate, and how well it is
+  // known: who states of a link what the file said of it knows no more of it than the runs told.
+  double StatedShareLogSd(const LinkFacts& link, const LinkFacts& server_link, int position) const;
   // The most nodes, and devices on a node, of the runs that were fitted: 0 where there are none.
   int fitted_nodes() const { return fitted_nodes_; }
   int fitted_devices_per_node() const { return fitted_devices_per_node_; }
@@ -180,6 +183,8 @@ class Belief {
   double total_scatter_ = 0;
   double sync_jitter_ = 0;
   std::optional<CalibratedRange::RateRange> rates_;  // of the fitted runs
+  // ln(line rate that the cluster's file states of its links), where runs were fitted to some.
+  std::optional<double> log_tested_rate_;
   std::optional<Scatter> scatter_;
 };
 

@@ -387,6 +387,7 @@ struct IntervalTables {
   std::vector<Duration<ComputeDual>> curve;
   Rates<LinkDual> rates;
   QuadraticForm covariance;
+  int link = kLinkBandwidth;  // position of the slowest host's
   std::vector<TabledEnd> ends;
 };
 
@@ -546,7 +547,7 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, Duration<> 
   const double scatter = s.belief.ScatterOf(f, shown / step);
   static constexpr LinkFacts kNone;
   const LinkFacts& of_servers = f.server.HasOwnLink(f.servers) ? f.server_link : kNone;
-  const double share_log_sd = s.belief.StatedShareLogSd(f.link, of_servers);
+  const double share_log_sd = s.belief.StatedShareLogSd(f.link, of_servers, t.link);
   const auto variance = [&](const Gradient& by) {
     const double by_share = by[kShareColumn] * share_log_sd;
     return std::max(0.0, t.covariance.Of(by)) + by_share * by_share;
@@ -776,6 +777,7 @@ std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& st
     t.curve.push_back(ComputedParts().CurveTime(b, t.workload_by_compute));
     curve->push_back(ValueOf(t.curve.back()));
   }
+  t.link = at_hosts.link;
   for (int i = 0; i < kShareColumn; ++i) {
     for (int j = 0; j <= i; ++j) {
       t.covariance.Set(i, j,

@@ -134,7 +134,7 @@ Forecaster::Forecaster(const Predictor& predictor, const Plan& plan,
   covariance_.topLeftCorner(known, known) = belief.log_covariance();
   const LinkFacts of_servers =
       plan.has_server_link() ? ServerLinkOf(predictor.cluster(), plan) : LinkFacts();
-  const double share = belief.StatedShareLogSd(plan.link, of_servers);
+  const double share = belief.StatedShareLogSd(plan.link, of_servers, hosts_.link);
   covariance_(known, known) = share * share;
   knows_rate_ =
       predictor.cluster().link.bandwidth || belief.origin(kLinkBandwidth) != Origin::kPrior;

@@ -240,7 +240,8 @@ TEST(BeliefWithItsOwnRuns, KnowsStatedRatesLessFarFromTheirs) {
     LinkFacts of_server;
     if (link) of_link.bandwidth = GigabitsPerSecond(*link);
     if (server) of_server.bandwidth = GigabitsPerSecond(*server);
-    return Belief(b.AsCluster(), Resnet50(), T4(), "t4").StatedShareLogSd(of_link, of_server);
+    return Belief(b.AsCluster(), Resnet50(), T4(), "t4")
+        .StatedShareLogSd(of_link, of_server, kLinkBandwidth);
   };
   EXPECT_EQ(log_sd(10, {}), 0.35) << "no run had a known rate";
   EXPECT_EQ(log_sd({}, {}), 0);
@@ -253,6 +254,66 @@ TEST(BeliefWithItsOwnRuns, KnowsStatedRatesLessFarFromTheirs) {
   EXPECT_NEAR(log_sd({}, 0.5), 0.1, 1e-12);
   EXPECT_NEAR(log_sd(0.5, 32), 0.3, 1e-12) << "the farther of the two";
   EXPECT_EQ(log_sd(1000, {}), 0.35) << "no less than where nothing is known";
+}
+
+// Runs between hosts whose link was fitted tell how much of the stated rate that link reaches: who
+// states the rate with a plan of these hosts knows it no better. Of other hosts, and of a cluster
+// whose links stayed on their prior, no such link tells.
+TEST(BeliefWithItsOwnRuns, KnowsAStatedRateNoBetterThanTheFittedLink) {
+  Builder b;
+  b.Add("cluster", "link_bandwidth", 1);
+  b.calibration.parameters.back().decided_by = DecidedBy::kPrior;
+  b.Covariance(0, 0, 0.04);
+  b.calibration.range.bandwidth = {GigabitsPerSecond(1.0), GigabitsPerSecond(1.0)};
+  Cluster cluster = b.AsCluster();
+  cluster.link.bandwidth = GigabitsPerSecond(1.0);
+  LinkFacts stated;
+  stated.bandwidth = GigabitsPerSecond(1.0);
+  const auto log_sd = [&](const std::vector<std::string>& hosts) {
+    const Belief belief(cluster, Resnet50(), T4(), "t4");
+    return belief.StatedShareLogSd(stated, {}, belief.SlowestLink(hosts));
+  };
+  EXPECT_EQ(log_sd({}), 0) << "no fitted link tells otherwise";
+
+  const int near = b.Add("hosts a+b", "link_bandwidth", 0.9);
+  b.Covariance(near, near, 0.01);
+  const int far = b.Add("hosts c+d", "link_bandwidth", 0.1);
+  b.Covariance(far, far, 0.01);
+  cluster.calibration = b.calibration;
+  EXPECT_NEAR(log_sd({"a", "b"}), std::hypot(std::log(0.9), 0.1), 1e-9);
+  EXPECT_EQ(log_sd({"c", "d"}), 0.35) << "no less than where nothing is known";
+  EXPECT_NEAR(log_sd({}), 0.2, 1e-9) << "no run had the cluster's own link";
+  stated.bandwidth = GigabitsPerSecond(2.0);
+  EXPECT_NEAR(log_sd({"a", "b"}), std::hypot(std::log(0.9), 0.1, 0.15), 1e-9);
+  stated.bandwidth.reset();
+  EXPECT_EQ(log_sd({"a", "b"}), 0);
+  const Belief belief(cluster, Resnet50(), T4(), "t4");
+  LinkFacts of_server;
+  of_server.bandwidth = GigabitsPerSecond(1.0);
+  EXPECT_EQ(belief.StatedShareLogSd({}, of_server, belief.SlowestLink({"a"})), 0)
+      << "the link of a server is another";
+
+  cluster.link.bandwidth.reset();
+  stated.bandwidth = GigabitsPerSecond(1.0);
+  EXPECT_EQ(log_sd({"a", "b"}), 0) << "the rates of runs were those that they stated";
+  cluster = b.AsCluster();
+  cluster.calibration = Builder().calibration;
+  cluster.link.bandwidth = GigabitsPerSecond(1.0);
+  EXPECT_EQ(log_sd({}), 0.35) << "no run had a known rate";
+}
+
+// So is the link of a cluster without hosts of their own.
+TEST(BeliefWithItsOwnRuns, KnowsAStatedRateNoBetterThanTheClustersFittedLink) {
+  Builder b;
+  const int link = b.Add("cluster", "link_bandwidth", 0.95);
+  b.Covariance(link, link, 0.0025);
+  b.calibration.range.bandwidth = {GigabitsPerSecond(1.0), GigabitsPerSecond(1.0)};
+  Cluster cluster = b.AsCluster();
+  cluster.link.bandwidth = GigabitsPerSecond(1.0);
+  LinkFacts stated;
+  stated.bandwidth = GigabitsPerSecond(1.0);
+  EXPECT_NEAR(Belief(cluster, Resnet50(), T4(), "t4").StatedShareLogSd(stated, {}, kLinkBandwidth),
+              std::hypot(std::log(0.95), 0.05), 1e-9);
 }
 
 // ---- From the device's speed: c(d) = sheet(d) / v_d.

@@ -120,7 +120,8 @@ std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& 
   const auto variance = [&](const std::array<double, kCount>& g) {
     const bool apart = facts.server.HasOwnLink(facts.servers);
     const double by_share =
-        g[kShare] * belief.StatedShareLogSd(facts.link, apart ? facts.server_link : LinkFacts());
+        g[kShare] * belief.StatedShareLogSd(facts.link, apart ? facts.server_link : LinkFacts(),
+                                            index[kNodeLink]);
     double sum = by_share * by_share;
     for (std::size_t i = 0; i < kShare; ++i) {
       for (std::size_t j = 0; j < kShare; ++j) {
