@@ -294,16 +294,15 @@ double Predictor::Active::LogSd(const PlanGradient& gradient, const Belief& beli
 double Predictor::Active::VarianceAbove(const StepFacts& facts, const PlanGradient& gradient,
                                         Duration<> step, const Belief& belief) const {
   const ColumnSet matter = ColumnsThatMatter(facts, true);
-  double most = 0;
+  WorstEnd worst;
   for (const SlowEnd& end : SlowEndsOf(belief, hosts)) {
     if (!matter[static_cast<std::size_t>(end.column)] || !end.IsUntoldTo(facts)) continue;
     const double tangent =
         std::inner_product(gradient.begin(), gradient.end(), end.along.begin(), 0.0);
     const auto& [cluster, workload] = end.parameters;
-    most = std::max(most,
-                    VarianceOfEnd(tangent, step, EvaluateStep(facts, cluster, workload).total()));
+    worst.Include(tangent, step, EvaluateStep(facts, cluster, workload).total());
   }
-  return std::pow(LogSd(gradient, belief), 2) + most;
+  return std::pow(LogSd(gradient, belief), 2) + worst.variance();
 }
 
 void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,

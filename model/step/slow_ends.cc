@@ -133,9 +133,13 @@ bool SlowEnd::IsUntoldTo(const StepFacts& facts) const {
   return over[static_cast<std::size_t>(rdma ? Transport::kRdma : Transport::kTcp)];
 }
 
-double VarianceOfEnd(double tangent, Duration<> step, Duration<> slow) {
-  const double reached = std::log(slow / step) / kNinetyPercent;
-  return std::max(0.0, reached * reached - tangent * tangent);
+void WorstEnd::Include(double tangent, Duration<> step, Duration<> slow) {
+  tangent_ = std::max(tangent_, std::abs(tangent));
+  reached_ = std::max(reached_, std::log(slow / step) / kNinetyPercent);
+}
+
+double WorstEnd::variance() const {
+  return std::max(0.0, reached_ * reached_ - tangent_ * tangent_);
 }
 
 }  // namespace stepcast

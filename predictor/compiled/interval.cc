@@ -521,15 +521,14 @@ template <bool kHeldBack>
 [[gnu::noinline]] double Staged::Above(const PlanQuery& query, const Gradient& gradient,
                                        double variance, Duration<> step) const {
   std::optional<ColumnSet> matter;
-  double most = 0;
+  WorstEnd worst;
   for (const TabledEnd& slow : t.ends) {
     if (!slow.end.IsUntoldTo(asked)) continue;
     if (!matter) matter = ColumnsThatMatter(asked, true);
     if (!(*matter)[static_cast<std::size_t>(slow.end.column)]) continue;
-    most = std::max(most, VarianceOfEnd(gradient.Dot(slow.along), step,
-                                        s.StepTimeAt(slow.values, query, asked)));
+    worst.Include(gradient.Dot(slow.along), step, s.StepTimeAt(slow.values, query, asked));
   }
-  return variance + most;
+  return variance + worst.variance();
 }
 
 template <class ByStep, class ByCompute>

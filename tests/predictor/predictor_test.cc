@@ -298,11 +298,20 @@ TEST(Interval, EndsWhereASlowPaceTakesTheStep) {
   }
 }
 
-// A pace that is less than the derivative makes of it does not narrow the interval.
+// A pace that is less than the derivative makes of it does not narrow the interval, and of several
+// the slowest step takes the place of the most that a derivative tells.
 TEST(Interval, AnEndNeverNarrows) {
-  EXPECT_DOUBLE_EQ(VarianceOfEnd(0.6, Seconds(1.0), Seconds(1.2)), 0);
+  WorstEnd worst;
+  EXPECT_EQ(worst.variance(), 0);
+  worst.Include(0.6, Seconds(1.0), Seconds(1.2));
+  EXPECT_EQ(worst.variance(), 0);
+  worst.Include(-0.7, Seconds(1.0), Seconds(0.1));
+  EXPECT_EQ(worst.variance(), 0) << "a slow pace that makes the step shorter";
+  worst.Include(0.0, Seconds(1.0), Seconds(3.0));
   const double reached = std::log(3.0) / kNinetyPercent;
-  EXPECT_NEAR(VarianceOfEnd(0.6, Seconds(1.0), Seconds(3.0)), reached * reached - 0.36, 1e-12);
+  EXPECT_NEAR(worst.variance(), reached * reached - 0.49, 1e-12);
+  worst.Include(0.1, Seconds(1.0), Seconds(2.0));
+  EXPECT_NEAR(worst.variance(), reached * reached - 0.49, 1e-12);
 }
 
 // A faster link makes no plan look much worse, whatever else is hardly known: of a network by its
@@ -324,6 +333,21 @@ TEST(Interval, AFasterLinkHasHardlyAHigherEnd) {
         before = p.high.si();
       }
     }
+  }
+}
+
+// Behind a fast link a server sets the pace, whose derivative then tells all: the slow end of
+// flows, or of hosts, that is quicker than the server's own adds nothing.
+TEST(Interval, AFasterLinkToServersHasHardlyAHigherEnd) {
+  Plan plan = ServerPlan(Strategy::kPsAsync, 2, 1);
+  plan.local_batch = 1;
+  const Predictor predictor(SyntheticCluster(), *FindWorkload("bert_base"), T4());
+  double least = std::numeric_limits<double>::infinity();
+  for (const double rate : {10.0, 14.0, 20.0, 40.0}) {
+    plan.link.bandwidth = GigabitsPerSecond(rate);
+    const double high = predictor.Predict(plan).high.si();
+    EXPECT_LE(high, least * 1.1) << rate << " Gbit/s";
+    least = std::min(least, high);
   }
 }
 
