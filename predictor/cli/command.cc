@@ -353,7 +353,7 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload, bool 
 }
 
 void SetPlanOption(const std::string& key, const std::string& text, const Cluster& cluster,
-                   Plan* plan) {
+                   const InputPlace& of_key, Plan* plan) {
   const InputPlace place = OptionPlace(key);
   if (key == "workers") {
     plan->placement = FillNodes(ParseInteger(text, place, 1, kMostCount), cluster.devices_per_node);
@@ -365,8 +365,7 @@ void SetPlanOption(const std::string& key, const std::string& text, const Cluste
     for (const PlanField& known : PlanFields()) allowed += ", " + std::string(known.flag);
     std::vector<std::string> keys = {"workers"};
     for (const PlanField& known : PlanFields()) keys.emplace_back(known.flag);
-    throw InputError(OptionPlace("over"), key, "is not a part of a plan" + DidYouMean(key, keys),
-                     allowed);
+    throw InputError(of_key, key, "is not a part of a plan" + DidYouMean(key, keys), allowed);
   }
   field->read_flag(text, place, plan);
   if (key == "hosts") RequireKnownHosts(cluster, KnownHosts(cluster), plan->hosts, place);
@@ -379,11 +378,13 @@ Plan ReadPlan(const Arguments& arguments, const Target& target) {
     throw InputError(OptionPlace("workers"), "", "says the same as --placement", "one of the two");
   }
   if (arguments.Has("workers")) {
-    SetPlanOption("workers", arguments.Text("workers"), target.cluster, &plan);
+    SetPlanOption("workers", arguments.Text("workers"), target.cluster, OptionPlace("workers"),
+                  &plan);
   }
   for (const PlanField& field : PlanFields()) {
     if (arguments.Has(field.flag)) {
-      SetPlanOption(field.flag, arguments.Text(field.flag), target.cluster, &plan);
+      SetPlanOption(field.flag, arguments.Text(field.flag), target.cluster, OptionPlace(field.flag),
+                    &plan);
     }
   }
   // Named hosts say how many nodes there are.

@@ -197,9 +197,10 @@ void RequireBatch(const Plan& plan);
 void RequireKnownHosts(const Cluster& cluster, const std::set<std::string>& known,
                        const std::vector<std::string>& hosts, const InputPlace& place);
 
-// Sets what the option `key` ("workers", "bandwidth", ...) says of a plan.
+// Sets what the option `key` ("workers", "bandwidth", ...) says of a plan. `of_key` is where the
+// key itself stands: a wrong one is at fault there.
 void SetPlanOption(const std::string& key, const std::string& text, const Cluster& cluster,
-                   Plan* plan);
+                   const InputPlace& of_key, Plan* plan);
 
 // ---- Output.
 

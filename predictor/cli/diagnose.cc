@@ -130,7 +130,7 @@ Measurement ReadOther(const std::string& text, const Target& target, const Plan&
     }
     const std::string key = text.substr(from, equals - from);
     if (key == "workers" || key == "placement") other.hosts.clear();
-    SetPlanOption(key, text.substr(equals + 1, end - equals - 1), target.cluster, &other);
+    SetPlanOption(key, text.substr(equals + 1, end - equals - 1), target.cluster, place, &other);
     begin = end + 1;
   }
   const std::size_t value = text.find_first_not_of(' ', colon + 1);

@@ -135,7 +135,7 @@ Plan GoalOf(const Arguments& args, const Target& target, int hosts) {
   Plan plan;
   plan.local_batch = 0;
   for (const char* key : kGoalKeys) {
-    if (args.Has(key)) SetPlanOption(key, args.Text(key), target.cluster, &plan);
+    if (args.Has(key)) SetPlanOption(key, args.Text(key), target.cluster, OptionPlace(key), &plan);
   }
   const int apart = ServersApart(plan);
   if (apart >= hosts) {

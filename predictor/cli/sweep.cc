@@ -234,7 +234,8 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
       if (FindTrainingFact(axes[i].key) != nullptr) {
         way += point.values[i] + ",";
       } else {
-        SetPlanOption(axes[i].key, point.values[i], target.cluster, &point.plan);
+        SetPlanOption(axes[i].key, point.values[i], target.cluster, OptionPlace("over"),
+                      &point.plan);
       }
     }
     std::shared_ptr<const Trained>& trained = ways[way];

@@ -246,6 +246,7 @@ TEST(DiagnoseCli, RefusesWhatTellsNothing) {
   ExpectError(kSlow + Words{"--also", "accumulation=4"}, {"--also", "has no time"});
   ExpectError(kSlow + Words{"--also", "accumulation: 4 s"}, {"--also", "has no value"});
   ExpectError(kSlow + Words{"--also", ": 4 s"}, {"--also"});
+  ExpectError(kSlow + Words{"--also", "foo=1: 3 s"}, {"--also: 'foo'", "is not a part of a plan"});
   ExpectError(kSlow + Words{"--lost", "12"}, {"--lost", "of how many"});
   ExpectError(kSlow + Words{"--lost", "12/12"}, {"--lost"});
   ExpectError(kSlow + Words{"--parameters", "1000"}, {"--parameters", "says the same"});
