@@ -42,6 +42,8 @@ constexpr double kConverged = 1e-4;
 constexpr double kLongestMove = 2;
 // Points of a hypothesis that are less likely than the likeliest by this factor are left out.
 constexpr double kNegligible = 1e-3;
+// So many lost packets tell their share to 3 %; more tell no more, since losses come in bursts.
+constexpr double kLostThatTell = 1000;
 
 double LogNormal(double x, double sd) {
   return -0.5 * x * x / (sd * sd) - std::log(sd * std::sqrt(2 * std::numbers::pi));
@@ -60,7 +62,15 @@ class Evidence {
     for (Measurement& row : rows) {
       (row.what == Measured::kLoss ? losses_ : rows_).push_back(std::move(row));
     }
+    for (const Measurement& row : losses_) {
+      lost_ += row.value * row.packets;
+      packets_ += row.packets;
+    }
+    if (packets_ > 0) healthy_loss_evidence_ = HealthyLossEvidence();
   }
+
+  // The share of packets that were lost, as counted.
+  double loss() const { return packets_ > 0 ? lost_ / packets_ : 0; }
 
   // Gauss-Newton steps in the space of the rows, from the mean: what is likeliest to another degree
   // may lie beyond a hill. A step is halved until it leads to what is likelier: where one part of a
@@ -151,18 +161,41 @@ class Evidence {
   }
 
   double LossEvidence(const Hypothesis& hypothesis, double x) const {
-    double log_evidence = 0;
-    for (const Measurement& row : losses_) {
-      const double loss = std::exp(model_.Of(row, hypothesis, x, model_.mean()).log_value);
-      const double lost = row.value * row.packets;
-      log_evidence += lost * std::log(loss) + (row.packets - lost) * std::log1p(-loss);
+    if (packets_ == 0) return 0;
+    return hypothesis.cause == Cause::kLoss ? LogCount(x) : healthy_loss_evidence_;
+  }
+
+  // ln of how likely it is to count so many, where the share `loss` gets lost.
+  double LogCount(double loss) const {
+    return std::min(1.0, kLostThatTell / std::max(lost_, 1.0)) *
+           (lost_ * std::log(loss) + (packets_ - lost_) * std::log1p(-loss));
+  }
+
+  // ln of how likely it is where loss is not what is wrong: such a network loses the share that is
+  // stated, or so few that they are no matter, and a larger one as seldom as it is large:
+  // P(share > l) = least / l. A few lost packets rule no cause out; many speak for loss.
+  double HealthyLossEvidence() const {
+    const double least =
+        std::exp(model_.Of(losses_.front(), Hypothesis(), 1, model_.mean()).log_value);
+    constexpr int kCells = 1000;
+    const double width = -std::log(least) / kCells;
+    std::array<double, kCells> logs;
+    for (int i = 0; i < kCells; ++i) {
+      const double log_share = (i + 0.5) * width;  // beyond the least
+      logs[static_cast<std::size_t>(i)] = LogCount(least * std::exp(log_share)) - log_share;
     }
-    return log_evidence;
+    const double best = *std::max_element(logs.begin(), logs.end());
+    double sum = 0;
+    for (const double one : logs) sum += std::exp(one - best) * width;
+    return best + std::log(sum);
   }
 
   const Forecaster& model_;
   std::vector<Measurement> rows_;
   std::vector<Measurement> losses_;
+  double lost_ = 0;
+  double packets_ = 0;
+  double healthy_loss_evidence_ = 0;
 };
 
 // One hypothesis, weighed.
@@ -376,7 +409,12 @@ class Doctor {
 
   std::vector<Weighed> WeighAll(const Evidence& evidence) const {
     std::vector<Weighed> all;
-    for (const Hypothesis& hypothesis : HypothesesOf(predictor_, complaint_.plan, KnowsLinks())) {
+    for (Hypothesis& hypothesis : HypothesesOf(predictor_, complaint_.plan, KnowsLinks())) {
+      // Packets that were counted as lost are lost whatever else is wrong. Nothing is wrong where
+      // the step is as it should be without them.
+      if (hypothesis.cause != Cause::kNothing && hypothesis.cause != Cause::kLoss) {
+        hypothesis.loss = evidence.loss();
+      }
       all.push_back(Weigh(hypothesis, evidence));
     }
     return all;
@@ -450,7 +488,7 @@ class Doctor {
       explained.step = Seconds(std::exp(forecast.log_value));
       explained.added =
           explained.step -
-          Seconds(std::exp(model_.Of(row, Hypothesis(), 1, point.fit.theta).log_value));
+          Seconds(std::exp(model_.Of(row, one.hypothesis.Cured(), 1, point.fit.theta).log_value));
       explained.parts = forecast.parts;
       explained.surprise = SurpriseOf(row, one);
       Weighed sized = one;
@@ -585,7 +623,8 @@ class Doctor {
       remedy.text = idea.text;
       remedy.plan = idea.plan;
       remedy.repairs = idea.repairs;
-      remedy.step = step_of(idea.plan, idea.cured ? Hypothesis() : first_->hypothesis);
+      remedy.step =
+          step_of(idea.plan, idea.cured ? first_->hypothesis.Cured() : first_->hypothesis);
       remedy.throughput = rate(idea.plan, remedy.step);
       remedy.gain = remedy.throughput / now;
       if (remedy.gain > kLeastGain) diagnosis->remedies.push_back(std::move(remedy));

@@ -15,6 +15,10 @@
 //
 //   p(y | h)     = integral p(y | h, x) p(x) dx       theta integrated out at its likeliest value
 //   p(h | y)     = p(y | h) p(h) / sum over all
+//   p(lost | h)  of k of n packets: binomial, of the share x where h is loss; else of a share that
+//                is more than l with probability (stated share, or 1e-6) / l. What was counted is
+//                then lost in the steps and rates of each cause besides; where nothing is wrong,
+//                the step is as it should be without it
 //   p(nothing)   = 1/2; the causes that can apply to the plan share the rest equally
 //
 //   cause      what differs from what is stated, or believed where nothing is         x

@@ -58,6 +58,13 @@ constexpr Range kSlowdowns{1.15, 8, kComputeSlowdownSpec.prior_log_sd};
 constexpr Range kFixedTimes{4, 200};
 constexpr Range kInputTimes{0.5, 100};
 
+// The share of packets that get lost on a path of which `stated` is known.
+std::optional<double> LossUnder(const Hypothesis& hypothesis, double x,
+                                std::optional<double> stated) {
+  if (hypothesis.cause == Cause::kLoss) return x;
+  return hypothesis.loss > stated.value_or(0) ? hypothesis.loss : stated;
+}
+
 // What the hypothesis makes of the plan itself.
 Plan PlanUnder(const Hypothesis& hypothesis, Plan plan) {
   if (hypothesis.cause != Cause::kServers || !UsesServers(plan.strategy)) return plan;
@@ -225,6 +232,8 @@ Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hy
     facts.slow_speed = plan_.slow_speed;
     facts.slow_share = predictor_.Facts(plan_).slow_share;
   }
+  // Of the path to servers too, which is lossy as the worse of its ends.
+  facts.link.loss = LossUnder(hypothesis, x, facts.link.loss);
   PlanParameters at = ParametersAt(theta);
   ClusterParameters<double>& cluster = at.cluster;
   switch (hypothesis.cause) {
@@ -242,9 +251,6 @@ Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hy
     case Cause::kLatency:
       facts.link.rtt = Seconds(x);
       if (facts.server_link.rtt) facts.server_link.rtt = facts.link.rtt;
-      break;
-    case Cause::kLoss:
-      facts.link.loss = x;  // of the path to servers too, which is lossy as the worse of its ends
       break;
     case Cause::kHost:
       if (measurement.slowest_of_hosts || (plan.nodes() >= plan_.nodes() && plan.workers() > 1)) {
@@ -296,7 +302,7 @@ double Forecaster::LogRate(int connections, const Hypothesis& hypothesis, double
   const PlanParameters at = ParametersAt(theta);
   LinkFacts link = link_;
   if (hypothesis.cause == Cause::kLatency) link.rtt = Seconds(x);
-  if (hypothesis.cause == Cause::kLoss) link.loss = x;
+  link.loss = LossUnder(hypothesis, x, link.loss);
   Path<double> path = MakePath(link, at.cluster.node_link(), at.cluster);
   if (hypothesis.cause == Cause::kLink) path.bandwidth = path.bandwidth * x;
   const double flow = hypothesis.cause == Cause::kFlow ? x : 1;
@@ -345,8 +351,7 @@ Forecast Forecaster::Of(const Measurement& measurement, const Hypothesis& hypoth
       return forecast;
     }
     default: {
-      const double loss =
-          hypothesis.cause == Cause::kLoss ? x : std::max(kHarmlessLoss, link_.loss.value_or(0));
+      const double loss = std::max(kHarmlessLoss, LossUnder(hypothesis, x, link_.loss).value_or(0));
       return {std::log(loss), kLossLogSd, VectorXd::Zero(mean_.size()), {}};
     }
   }

@@ -21,11 +21,18 @@ struct Hypothesis {
   double low = 1;
   double high = 1;
   double log_sd = 0;  // of ln x, which is normal around 0; 0: uniform
+  double loss = 0;    // share of packets that the network loses besides, as measured
 
   bool has_degrees() const { return high > low; }
   // ln of the density of ln x, but for a constant.
   double LogDensity(double log_x) const {
     return log_sd > 0 ? -0.5 * (log_x / log_sd) * (log_x / log_sd) : 0;
+  }
+  // The same network and job without the cause.
+  Hypothesis Cured() const {
+    Hypothesis cured;
+    cured.loss = loss;
+    return cured;
   }
 };
 

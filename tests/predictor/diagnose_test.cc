@@ -494,6 +494,30 @@ TEST(Diagnose, NamesWhatIsAtOdds) {
             Texts{"the rate of 20 Gbit/s of one connection"});
 }
 
+// Packets are lost in most networks: a few of them rule nothing else out, nor do they contradict
+// a step that something else makes long. Many are a cause.
+TEST(Diagnose, AFewLostPacketsRuleNothingOut) {
+  const std::vector<Device> sheets = ReadDevices(STEPCAST_SOURCE_DIR "/data/machines/gpus.yaml");
+  const Predictor predictor(Cluster(), *FindWorkload("resnet50"), *FindDevice(sheets, "v100"));
+  Complaint complaint;
+  complaint.plan.placement = {1, 1};
+  complaint.plan.local_batch = 128;
+  complaint.plan.link.bandwidth = GigabitsPerSecond(1.0);
+  const double expected = predictor.Predict(complaint.plan).step_time.si();
+  for (const double times : {1.1, 1.5, 7.0}) {
+    complaint.step = Seconds(times * expected);
+    for (const double packets : {1e5, 2e5, 1e6}) {
+      complaint.known = {Measurement::Loss(10 / packets, packets)};
+      const Diagnosis diagnosis = Diagnose(predictor, complaint);
+      EXPECT_TRUE(diagnosis.at_odds.empty()) << VerdictOf(diagnosis);
+      EXPECT_LT(Find(diagnosis, Cause::kLoss)->probability, 0.9);
+    }
+  }
+  complaint.known = {Measurement::Loss(0.03, 1e5)};
+  const Diagnosis lossy = Diagnose(predictor, complaint);
+  EXPECT_EQ(lossy.causes.front().cause, Cause::kLoss) << VerdictOf(lossy);
+}
+
 // What connections carry is a cause of its own where somebody knows what the links could: by their
 // rate, or by the rate of several connections. A single one tells of itself alone.
 TEST(Diagnose, FlowsAreTakenForSlowBesideLinksThatAreKnown) {
