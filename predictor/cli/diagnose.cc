@@ -343,8 +343,9 @@ void PrintDiagnosis(const Diagnosis& d, const Plan& plan, const Target& target) 
                             style);
   out += Line("measured", fmt::format("{}, {}", FormatDuration(d.measured),
                                       FormatThroughput(CountedSamples(plan) / d.measured)));
-  out += Line("should be", fmt::format("{}  (90 % interval {} to {})", FormatDuration(d.expected),
-                                       FormatDuration(d.low), FormatDuration(d.high)));
+  out += Line("should be", fmt::format("{}  (90 % interval of a healthy cluster {} to {})",
+                                       FormatDuration(d.expected), FormatDuration(d.low),
+                                       FormatDuration(d.high)));
   out += Line("verdict", VerdictOf(d));
   const ExplainedBy& first = d.causes.front();
   if (first.cause == Cause::kNothing && first.size.text.empty() && !d.is_short() &&

@@ -517,8 +517,8 @@ class Doctor {
                               [](const ExplainedBy& one) { return one.cause == Cause::kNothing; });
     if (named->probability < 0.5) {
       const double least = diagnosis->measured <= diagnosis->expected ? 0.5
-                           : diagnosis->is_long()                     ? 0.0
-                                                                      : named->probability;
+                           : diagnosis->is_long()                     ? kWorthNaming
+                                                  : std::max(kWorthNaming, named->probability);
       const auto slow = std::find_if(causes.begin(), causes.end(), [&](const ExplainedBy& one) {
         return one.probability >= least && Slows(one, *diagnosis);
       });
@@ -685,6 +685,7 @@ class Doctor {
   static constexpr double kLeastGain = 1.02;
   static constexpr double kLeastBits = 0.02;
   static constexpr double kWorthForecasting = 0.02;
+  static constexpr double kWorthNaming = kWorthForecasting;
 
   const Predictor& predictor_;
   const Complaint& complaint_;

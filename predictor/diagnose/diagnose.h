@@ -56,7 +56,8 @@
 // half of what it is longer by than expected; that one longer than its interval has nothing wrong
 // with it only where that is likelier than all causes together, or none is such a cause; that in
 // one no longer than expected a cause is named only where it is likelier than all else: what was
-// measured of its parts has its share of what is wrong.
+// measured of its parts has its share of what is wrong. No cause is named that is less likely than
+// one in fifty.
 //
 // What was measured can contradict itself, by a slip in what was typed in: then no cause meets all
 // of it, and the likeliest is only the one that gives way most easily. A figure is at odds where
@@ -182,7 +183,8 @@ struct NextMeasurement {
 };
 
 struct Diagnosis {
-  // The step as it should be, with what else is known of its compute, and its 90 % interval.
+  // The step as it should be, with what else is known of its compute, and the 90 % interval of a
+  // healthy cluster, narrower than that of a forecast, which believes in slow ones too.
   Duration<> expected;
   Duration<> low;
   Duration<> high;

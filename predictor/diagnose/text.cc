@@ -165,6 +165,12 @@ std::string ContradictionText(const std::vector<std::string>& at_odds, std::size
 
 namespace {
 
+std::string SureText(double probability) {
+  constexpr double kLeastSaid = 1e-3;
+  return probability < kLeastSaid ? "under " + FormatPercent(kLeastSaid)
+                                  : FormatPercent(probability);
+}
+
 // Why the likeliest is not named.
 std::string OutweighedText(const Diagnosis& diagnosis) {
   const ExplainedBy& first = diagnosis.causes.front();
@@ -174,8 +180,8 @@ std::string OutweighedText(const Diagnosis& diagnosis) {
   if (nothing == diagnosis.causes.end() || nothing->probability <= first.probability) return "";
   return fmt::format(
       "; that all is well, {}, is less likely than all causes together, and the step is longer "
-      "than its 90 % interval",
-      FormatPercent(nothing->probability));
+      "than the 90 % interval of a healthy cluster",
+      SureText(nothing->probability));
 }
 
 }  // namespace
@@ -196,12 +202,17 @@ std::string VerdictOf(const Diagnosis& diagnosis) {
   }
   const ExplainedBy& first = diagnosis.causes.front();
   const bool nothing = first.cause == Cause::kNothing;
+  const bool likeliest =
+      std::all_of(diagnosis.causes.begin(), diagnosis.causes.end(),
+                  [&](const ExplainedBy& one) { return one.probability <= first.probability; });
   if (!diagnosis.is_explained() && first.surprise > 0) {
     return fmt::format(
-        "no single cause explains it: the likeliest, {}, gives {}, {} standard deviations of a "
+        "no single cause explains it: {} gives {}, {} standard deviations of a "
         "step away; {}look for a second one, or for a slip in what was typed in",
-        nothing ? "that nothing is wrong" : "that " + first.size.text, FormatDuration(first.step),
-        FormatNumber(first.surprise),
+        nothing && !likeliest ? "that nothing is wrong"
+                              : fmt::format("the likeliest, that {},",
+                                            nothing ? "nothing is wrong" : first.size.text),
+        FormatDuration(first.step), FormatNumber(first.surprise),
         diagnosis.contradiction.empty() ? "" : diagnosis.contradiction + ": ");
   }
   if (!diagnosis.at_odds.empty()) {
@@ -214,24 +225,21 @@ std::string VerdictOf(const Diagnosis& diagnosis) {
         "look at what was typed in",
         FormatDuration(first.step), FormatNumber(-first.surprise));
   }
-  const std::string sure = FormatPercent(first.probability);
+  const std::string sure = internal::SureText(first.probability);
   if (nothing) {
     const std::string pace = first.size.text.empty() ? "" : ", and " + first.size.text;
-    const bool likeliest =
-        std::all_of(diagnosis.causes.begin(), diagnosis.causes.end(),
-                    [&](const ExplainedBy& one) { return one.probability <= first.probability; });
     if (diagnosis.is_long()) {
-      return fmt::format("{}, though the step is longer than its 90 % interval{}",
-                         likeliest
-                             ? fmt::format("that nothing is wrong is likeliest ({} sure)", sure)
-                             : "nothing that is likely adds most of what it is too long by",
-                         pace);
+      return fmt::format(
+          "{}, though the step is longer than the 90 % interval of a healthy cluster{}",
+          likeliest ? fmt::format("that nothing is wrong is likeliest ({} sure)", sure)
+                    : "nothing that is likely adds most of what it is too long by",
+          pace);
     }
     if (first.probability < 0.5) {
       if (diagnosis.measured <= diagnosis.expected) {
         return fmt::format("nothing slows it: the step is no longer than it should be{}", pace);
       }
-      return fmt::format("{}: the step is within its 90 % interval{}",
+      return fmt::format("{}: the step is within the 90 % interval of a healthy cluster{}",
                          likeliest
                              ? fmt::format("that nothing is wrong is likeliest ({} sure)", sure)
                              : "nothing that is likely slows it",

@@ -195,7 +195,8 @@ TEST(DiagnoseCli, TheTableIsInTheOrderOfProbability) {
   EXPECT_GT(rows, 3) << text;
   const Json json = JsonOf(kStated);
   EXPECT_NE(json.at("causes").at(0).at("cause"), "nothing");
-  EXPECT_NE(json.at("verdict").get<std::string>().find("longer than its 90 % interval"),
+  EXPECT_NE(json.at("verdict").get<std::string>().find(
+                "longer than the 90 % interval of a healthy cluster"),
             std::string::npos);
 }
 

@@ -72,9 +72,9 @@ TEST(DiagnoseTexts, EachCellIsTheDiagnosis) {
     const double measured = json.at("measured_s");
     ExpectLine(text, fmt::format("measured {}, {}", Lasting(measured),
                                  FormatThroughput(Samples(4 * 32) / Seconds(measured))));
-    ExpectLine(text,
-               fmt::format("should be {} (90 % interval {} to {})", Lasting(json.at("expected_s")),
-                           Lasting(json.at("low_s")), Lasting(json.at("high_s"))));
+    ExpectLine(text, fmt::format("should be {} (90 % interval of a healthy cluster {} to {})",
+                                 Lasting(json.at("expected_s")), Lasting(json.at("low_s")),
+                                 Lasting(json.at("high_s"))));
     ExpectSaid(text, "verdict " + Text(json.at("verdict")), true);
     const bool nothing = json.at("causes").at(0).at("cause") == "nothing";
     EXPECT_EQ(nothing, complaint.all_is_well);

@@ -324,12 +324,16 @@ TEST(Diagnose, AVerdictOfNothingSaysHowLongTheStepIs) {
   };
   EXPECT_EQ(verdict(0.16, 0.3), "nothing slows it: the step is no longer than it should be");
   EXPECT_EQ(verdict(0.18, 0.3),
-            "that nothing is wrong is likeliest (30 % sure): the step is within its 90 % interval");
+            "that nothing is wrong is likeliest (30 % sure): the step is within the 90 % interval "
+            "of a healthy cluster");
   EXPECT_EQ(verdict(0.18, 0.6),
             "nothing is wrong with it (60 % sure): the step is as it should be");
   EXPECT_EQ(verdict(0.6, 0.6),
-            "that nothing is wrong is likeliest (60 % sure), though the step is longer than its 90 "
-            "% interval");
+            "that nothing is wrong is likeliest (60 % sure), though the step is longer than the 90 "
+            "% interval of a healthy cluster");
+  diagnosis.causes[0].cause = Cause::kLink;
+  diagnosis.causes[0].size.text = "links are slow";
+  EXPECT_EQ(verdict(0.6, 1e-13), "links are slow (under 0.1 % sure)");
 }
 
 // Devices of one host that exchange too slowly, as through one lane of a slot, are told from one
