@@ -459,7 +459,8 @@ TEST(Parse, WordsAreReadInAnySpelling) {
   }
 }
 
-// Signs count between digits alone, where they are a point; no two words of an enumeration are spelled alike.
+// Signs count between digits alone, where they are a point; no two words of an enumeration are
+// spelled alike.
 TEST(Parse, SpellingsTellNamesApart) {
   EXPECT_EQ(CanonicalName("RTX 4090"), "rtx4090");
   EXPECT_EQ(CanonicalName("OPT-1.3B"), "opt1.3b");
