@@ -2064,7 +2064,7 @@ TEST(Step, AMillionWorkersAnswerAsFastAsTwo) {
 // compute are counted in other ways, and are next to nothing here.
 TEST(BoundedStaleness, OfNoughtIsTheSynchronousStep) {
   Parameters cluster = PriorCluster();
-  for (const int i : {kTransferInitiation, kLinkLatency, kOverlapContention}) {
+  for (const int i : {kTransferInitiation, kLinkLatency, kDeviceLatency, kOverlapContention}) {
     cluster.si[static_cast<std::size_t>(i)] = 1e-12;
   }
   WorkloadParameters<double> workload = PriorWorkload();

@@ -90,9 +90,10 @@ TEST(ServerTimes, FillTheStepOfWhoHidesNothing) {
       const Prediction p = predictor.Predict(made.plan);
       ASSERT_EQ(p.server_times.has_value(), made.plan.workers() > 1 || !made.plan.server.colocated);
       if (!p.server_times) continue;
-      const double fixed = made.workload.communication_only
-                               ? 0
-                               : std::exp(predictor.belief().log_value(kNodeSyncOverhead));
+      const int overhead = internal::LeavesNode(predictor.Facts(made.plan)) ? kNodeSyncOverhead
+                                                                            : kDeviceSyncOverhead;
+      const double fixed =
+          made.workload.communication_only ? 0 : std::exp(predictor.belief().log_value(overhead));
       const ServerTimes<double>& times = *p.server_times;
       const StepTime<double>& parts = p.breakdown;
       const double rest = p.step_time.si() - parts.compute().si() - parts.straggler_wait.si() -

@@ -149,7 +149,7 @@ TEST(InverseQuestions, CountFullNodesWhereNodesAreEqual) {
 
 // A model that eight devices share out, and two do not hold.
 TEST(InverseQuestions, WhatReachesItFitsTheMemory) {
-  Workload workload = *FindWorkload("gpt2_xl@128");
+  Workload workload = *FindWorkload("opt_2.7b@128");
   workload.optimizer = Optimizer::kAdam;
   const Predictor predictor(Cluster(), workload, T4(), "t4");
   Plan plan = BasePlan(Strategy::kAllreduce);

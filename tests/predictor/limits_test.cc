@@ -384,7 +384,7 @@ TEST(Limits, StrongScalingIsFastestWhereItSays) {
 // Workers that share a model out are many enough to hold it, and those that the throughput is
 // compared with are said to be none.
 TEST(Limits, AFixedStepIsFastestWhereItFits) {
-  Workload workload = *FindWorkload("gpt2_xl@128");
+  Workload workload = *FindWorkload("opt_2.7b@128");
   workload.optimizer = Optimizer::kAdam;
   const Predictor predictor(Cluster(), workload, T4(), "t4");
   Plan plan = On(BasePlan(Strategy::kAllreduce), 16);

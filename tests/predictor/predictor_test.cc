@@ -307,8 +307,8 @@ TEST(Interval, AnEndNeverNarrows) {
   EXPECT_EQ(worst.variance(), 0);
   worst.Include(-0.7, Seconds(1.0), Seconds(0.1));
   EXPECT_EQ(worst.variance(), 0) << "a slow pace that makes the step shorter";
-  worst.Include(0.0, Seconds(1.0), Seconds(3.0));
-  const double reached = std::log(3.0) / kNinetyPercent;
+  worst.Include(0.0, Seconds(1.0), Seconds(4.0));
+  const double reached = std::log(4.0) / kNinetyPercent;
   EXPECT_NEAR(worst.variance(), reached * reached - 0.49, 1e-12);
   worst.Include(0.1, Seconds(1.0), Seconds(2.0));
   EXPECT_NEAR(worst.variance(), reached * reached - 0.49, 1e-12);

@@ -17,7 +17,7 @@ bool IsFlagged(const Plan& plan, Precision precision = Precision::kBf16) {
   const Prediction prediction =
       Predictor(CalibratedCluster(PlausibleTruth()), workload, std::nullopt).Predict(plan);
   return std::any_of(prediction.flags.begin(), prediction.flags.end(), [](const std::string& flag) {
-    return flag.find("--bytes-per-parameter 2 makes it") != std::string::npos;
+    return flag.find("--bytes-per-parameter 2 makes a step of 4 workers") != std::string::npos;
   });
 }
 
