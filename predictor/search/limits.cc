@@ -228,8 +228,11 @@ class Search {
     };
     const std::vector<int> sampled = SampledWorkers(most, devices_);
     int best = LeastOf(sampled, seconds);
-    // Where none fits, flags say so.
-    if (std::isinf(seconds(best))) best = LeastOf(sampled, [&](int w) { return step(w).si(); });
+    if (std::isinf(seconds(best))) {
+      best = LeastOf(sampled, [&](int w) { return step(w).si(); });
+      NameMemoryFlag(Scaled(plan_, best, devices_),
+                     predictor_.Memory(Shared(plan_, best, devices_, batch)));
+    }
     limits_.strong_best_workers = Scaled(plan_, best, devices_).workers();
     limits_.strong_best_step = step(limits_.strong_best_workers);
     limits_.strong_binding = FindBinding(
@@ -261,25 +264,32 @@ class Search {
   // Memory differs with the workers: what is said of it names them, at the end of the search and on
   // the machines that there are.
   void NameMemoryFlags(const Prediction& at_most) {
-    std::vector<std::string>& flags = limits_.flags;
-    const auto named = [](const Plan& plan, const std::string& flag) {
-      return fmt::format("on {} worker{}: {}", plan.workers(), plan.workers() == 1 ? "" : "s",
-                         flag);
-    };
     const Plan last = Scaled(plan_, limits_.most_workers, devices_);
     if (const std::optional<std::string> flag = MemoryFlag(at_most.memory)) {
-      for (std::string& one : flags) {
-        if (one == *flag) one = named(last, one);
+      for (std::string& one : limits_.flags) {
+        if (one == *flag) one = Named(last, one);
       }
     }
     // Of what is given, else of the one worker that throughputs are compared with.
     for (const int workers : {limits_.reference_workers, 1}) {
       const Plan plan = Scaled(plan_, workers, devices_);
-      const std::optional<std::string> flag = MemoryFlag(predictor_.Memory(plan));
-      if (!flag || plan.workers() == last.workers()) continue;
-      flags.insert(flags.begin(), named(plan, *flag));
-      break;
+      if (plan.workers() == last.workers()) continue;
+      if (NameMemoryFlag(plan, predictor_.Memory(plan))) break;
     }
+  }
+
+  // Puts first what is said of these workers' memory, unless it is said already.
+  bool NameMemoryFlag(const Plan& plan, const MemoryNeed& memory) {
+    const std::optional<std::string> flag = MemoryFlag(memory);
+    if (!flag) return false;
+    std::vector<std::string>& flags = limits_.flags;
+    const std::string named = Named(plan, *flag);
+    if (std::count(flags.begin(), flags.end(), named) == 0) flags.insert(flags.begin(), named);
+    return true;
+  }
+
+  static std::string Named(const Plan& plan, const std::string& flag) {
+    return fmt::format("on {} worker{}: {}", plan.workers(), plan.workers() == 1 ? "" : "s", flag);
   }
 
   void Buckets(Plan plan) {
