@@ -17,8 +17,8 @@ constexpr double kHostLinkLogSd = 1.0;
 constexpr double kStatedDeviceLinkLogSd = 0.7;
 // Of the way to a card of RDMA. Behind the device's own switch it is what a copy reaches, 0.76 to
 // 0.8 of PCI Express or the card's whole line (NVIDIA/nccl, issue 1048; ZaidQureshi/bam, issue 54);
-// by way of the host's memory 0.3 to 0.4 (NVIDIA/nccl, issues 243 and 465; NVIDIA/nccl-tests, issues
-// 29 and 112), at worst 0.1 (NVIDIA/nccl, issue 595).
+// by way of the host's memory 0.3 to 0.4 (NVIDIA/nccl, issues 243 and 465; NVIDIA/nccl-tests,
+// issues 29 and 112), at worst 0.1 (NVIDIA/nccl, issue 595).
 constexpr double kHostPciLogSd = 0.8;
 // Overhead of an operation: it depends on the host's processor and on the framework.
 constexpr double kHostLogSd = 0.5;
@@ -50,8 +50,8 @@ ClusterPriors MakeClusterPriors(const Cluster& cluster, const std::optional<Devi
   if (device_link) {
     priors[kHostBandwidth] = {device_link->si(), kStatedDeviceLinkLogSd};
   } else if (cluster.devices_per_node == 1 && cluster.link.rdma() && device && device->host_link) {
-    // No exchange is within such a node, and no kernel copies: a card reads from the device, through
-    // PCI Express. A line that no slot carries is that of several cards.
+    // No exchange is within such a node, and no kernel copies: a card reads from the device,
+    // through PCI Express. A line that no slot carries is that of several cards.
     const DataRate<> slot = *device->host_link;
     priors[kHostBandwidth] = {std::max(slot, cluster.link.bandwidth.value_or(slot)).si(),
                               kHostPciLogSd};
