@@ -121,7 +121,7 @@ TEST(ClusterPriors, HostsBeginWithTheLinksOfTheirDevice) {
   EXPECT_EQ(MakeClusterPriors(cluster, device)[kHostBandwidth].log_sd, of_sheet.log_sd);
 }
 
-// Over RDMA a card reads from a node's only device through PCI Express, and the kernel copies nothing.
+// Over RDMA a card reads from a node's only device through PCI Express; the kernel copies nothing.
 TEST(ClusterPriors, CardsReadFromOneDeviceThroughPciExpress) {
   Device device;
   device.device_link = GigabytesPerSecond(300.0);
