@@ -28,7 +28,8 @@ struct Device {
   std::optional<DataRate<>> memory_bandwidth;
   // Of the links to other devices of its node (NVLink), each way; unknown where there are none.
   std::optional<DataRate<>> device_link;
-  std::optional<DataRate<>> host_link;  // of its PCI Express, each way
+  // Of its PCI Express, each way; of a superchip, of its network cards.
+  std::optional<DataRate<>> host_link;
   std::optional<double> power_w;
   // What the curve of an operation reads besides (model/compute/device_sheet.h).
   std::optional<int> multiprocessors;    // NVIDIA's SM, AMD's compute unit

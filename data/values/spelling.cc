@@ -9,15 +9,15 @@ std::string CanonicalName(std::string_view name) {
     return std::isdigit(static_cast<unsigned char>(letter));
   };
   std::string out;
-  bool is_behind_sign = false;
+  char sign = 0;  // before the letter
   for (const char letter : name) {
     if (!std::isalnum(static_cast<unsigned char>(letter))) {
-      is_behind_sign = true;
+      sign = letter == '.' || sign == '.' ? '.' : '_';
       continue;
     }
-    if (is_behind_sign && !out.empty() && is_digit(out.back()) && is_digit(letter)) out += '.';
+    if (sign != 0 && !out.empty() && is_digit(out.back()) && is_digit(letter)) out += sign;
     out += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-    is_behind_sign = false;
+    sign = 0;
   }
   return out;
 }

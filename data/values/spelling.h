@@ -8,9 +8,9 @@
 
 namespace stepcast {
 
-// "rtx4090" of "RTX 4090", "opt1.3b" of "OPT-1.3B" and of "opt_1_3b": letters in lower case,
-// digits, and a point for whatever signs are between digits, which tell opt_1.3b from opt_13b. Two
-// texts are one name where this is the same.
+// "rtx4090" of "RTX 4090", "llama2_7b" of "Llama-2 7B", "opt1.3b" of "OPT-1.3B": letters in lower
+// case, digits, and between digits a point where there is one, or _ for any other signs, which tell
+// llama2_7b from llama_2.7b and llama_27b. Two texts are one name where this is the same.
 // Note that it is its own canonical name.
 std::string CanonicalName(std::string_view name);
 

@@ -128,9 +128,9 @@ namespace stepcast {
 std::vector<std::string> WorkloadNames();
 
 // The network, decoder or message of that name, generated anew at each call (within some ms at
-// most), or nothing. Case and signs but points between
-// digits do not count ("ResNet-50"), and other common names
-// are understood: bert, bert_base_uncased, bert_large_uncased, bloom, deit_tiny and _small,
+// most), or nothing. Case and signs but those between
+// digits do not count ("ResNet-50"), and other common names are
+// understood: bert, bert_base_uncased, bert_large_uncased, bloom, deit_tiny and _small,
 // googlenet, gpt2_small, gpt_neox, llama3, llama3.1, llama3.3_70b, mistral, mistral_7b_v0.1,
 // mobilenet_v1, neumf, phi3, phi3_*_128k, phi4_14b, qwen2_*, resnet200_v2, resnet50_v1.5, roberta,
 // switch_base, t5, t5_v1.1_*, vit, vit_tiny_16, whisper. Throws InputError for a known network with

@@ -156,7 +156,10 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
     const CalibratedRange& range = cluster.calibration->range;
     rates_ = range.bandwidth;
     const auto is_fitted = [&](int position) { return origin(position) == Origin::kFitted; };
-    if (cluster.link.bandwidth &&
+    const bool is_same_for_all =
+        std::none_of(cluster.hosts.begin(), cluster.hosts.end(),
+                     [](const Host& host) { return host.link.bandwidth.has_value(); });
+    if (cluster.link.bandwidth && is_same_for_all &&
         (is_fitted(kLinkBandwidth) ||
          std::any_of(host_links_.begin(), host_links_.end(),
                      [&](const auto& entry) { return is_fitted(entry.second); }))) {

@@ -96,9 +96,10 @@ class Belief {
   double JitterAt(double exposed_share) const { return sync_jitter_ * exposed_share; }
   // Standard deviation of ln(share reached of a line rate that the plan states): 0 within the rates
   // of the fitted runs, and away from them up to what is believed of a link that nobody has used.
-  // `position` is that of the plan's slowest link. Where runs were fitted to links of which the
-  // cluster's file states the rate, it adds how far that link is from the rate, and how well it is
-  // known: who states of a link what the file said of it knows no more of it than the runs told.
+  // `position` is that of the plan's slowest link. Where the cluster's file states one rate for all
+  // links and runs were fitted to some of them, it adds how far the link at `position` is from that
+  // rate, and how well it is known: who states of a link what the file said of it knows no more of
+  // it than the runs told, and less where they told of other links alone.
   double StatedShareLogSd(const LinkFacts& link, const LinkFacts& server_link, int position) const;
   // The most nodes, and devices on a node, of the runs that were fitted: 0 where there are none.
   int fitted_nodes() const { return fitted_nodes_; }

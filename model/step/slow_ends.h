@@ -8,26 +8,26 @@
 // with it goes along, and the step is evaluated there. Where the slowest of these steps is more
 // than the most that derivatives make of one such direction, it takes their place:
 //
-//   V_e = V + max( 0, max_z (ln(s_z / s) / q)^2 - max_z t_z^2 )
+//   V_e = V + max( 0, max_z (ln+(s_z / s) / q)^2 - max_z t_z^2 )
 //   t_z = sum_j g_j C_jz / sqrt(C_zz)
 //
 //   V, V_e  variance of ln(step): by derivatives, and for the upper end of the interval    [1]
-//   s, s_z  the step as believed, and with z at its slow end                        [s]
+//   s, s_z  the step as believed, and with z at its slow end; ln+ is 0 where s_z < s  [s]
 //   g, C    derivatives of ln(step); covariance of the parameters, both by ln       [1]
 //   q       standard deviations from the centre to an end: 1.645
 //
 // Note that the lower end stays as derivatives tell it: one slow pace is enough for a slow step,
 // but a quick one leaves the next to hold it back. That several are slow at once adds nothing: they
 // are limits of one step, the slowest of which it takes, and by a sum a plan would look the worse
-// the shorter its step is. So a pace that binds at the centre, where its derivative tells all, gets
-// nothing on top for another's slow end that is quicker than its own. And that this is of paces
-// that no run has told: an exchange that was hidden in all fitted runs tells what its pace is not,
-// though derivatives at the centre are 0 and the covariance is the prior's. Runs tell of what they
-// used (CalibratedRange::exchanges): rings tell no rate of servers, and exchanges over TCP tell
-// nothing of links over RDMA. Behind a link of 1 Gbit/s flows, hosts and servers of any higher rate
-// are hidden: to a plan that states a faster link runs have told of these that they are no slower
-// than 1 Gbit/s, where their slow end is then. Compute is a pace that no run has told where nothing
-// at all tells it.
+// the shorter its step is. So an untold pace that binds at the centre, where its derivative tells
+// all, gets nothing on top for another's slow end that is quicker than its own. And that this is of
+// paces that no run has told: an exchange that was hidden in all fitted runs tells what its pace is
+// not, though derivatives at the centre are 0 and the covariance is the prior's. Runs tell of what
+// they used (CalibratedRange::exchanges): rings tell no rate of servers, and exchanges over TCP
+// tell nothing of links over RDMA. Behind a link of 1 Gbit/s flows, hosts and servers of any higher
+// rate are hidden: to a plan that states a faster link runs have told of these that they are no
+// slower than 1 Gbit/s, where their slow end is then. Compute is a pace that no run has told where
+// nothing at all tells it.
 //
 // Note too that a faster link has hardly a higher end for all this: a rate behind it that takes
 // over at the centre, where derivatives jump, has been at its slow end before.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <iterator>
 
 #include "data/io/machines.h"
 #include "data/io/workload_file.h"
@@ -90,21 +89,23 @@ ReadProfile Library::LoadProfile(const std::string& name_or_path) const {
   return ReadComputeProfile(file.string());
 }
 
-const Workload* Library::FindOwn(const std::string& name) const {
+std::vector<const Workload*> Library::FindOwn(const std::string& name) const {
   const auto own = own_workloads_.find(name);
-  if (own != own_workloads_.end()) return &own->second;
-  const std::string spelled = CanonicalName(name);
-  const auto is_alike = [&](const auto& one) { return CanonicalName(one.first) == spelled; };
-  const auto alike = std::find_if(own_workloads_.begin(), own_workloads_.end(), is_alike);
-  if (alike == own_workloads_.end()) return nullptr;
-  const auto other = std::find_if(std::next(alike), own_workloads_.end(), is_alike);
-  if (other == own_workloads_.end()) return &alike->second;
-  throw InputError({"", 0, "--workload"}, name, "may be one or another of one's own",
-                   fmt::format("'{}' or '{}'", alike->first, other->first));
+  if (own != own_workloads_.end()) return {&own->second};
+  std::vector<const Workload*> alike;
+  for (const auto& [known, workload] : own_workloads_) {
+    if (CanonicalName(known) == CanonicalName(name)) alike.push_back(&workload);
+  }
+  return alike;
 }
 
 Workload Library::LoadWorkload(const std::string& name) const {
-  if (const Workload* const own = FindOwn(name)) return *own;
+  const std::vector<const Workload*> own = FindOwn(name);
+  if (own.size() == 1) return *own.front();
+  if (own.size() > 1) {
+    throw InputError({"", 0, "--workload"}, name, "may be one or another of one's own",
+                     fmt::format("'{}' or '{}'", own[0]->name, own[1]->name));
+  }
   if (std::optional<Workload> found = FindWorkload(name)) return *found;
   throw InputError(
       {"", 0, "--workload"}, name,
@@ -122,7 +123,9 @@ std::string Library::OrDevice(const std::string& name, const std::string& otherw
 }
 
 std::string Library::CanonicalWorkload(const std::string& name) const {
-  if (const Workload* const own = FindOwn(name)) return own->name;
+  const std::vector<const Workload*> own = FindOwn(name);
+  if (own.size() == 1) return own.front()->name;
+  if (own.size() > 1) return name;
   const std::optional<Workload> found = FindWorkload(name);
   return found ? found->name : name;
 }

@@ -43,9 +43,9 @@ class Library {
   std::vector<std::string> AllWorkloadNames() const;
 
  private:
-  // That of a file, by its name, or by another spelling of it; null where there is none. Throws
-  // InputError where it may be either of two.
-  const Workload* FindOwn(const std::string& name) const;
+  // Those of files that have this name: the one that is spelled so, else all that are spelled
+  // alike.
+  std::vector<const Workload*> FindOwn(const std::string& name) const;
   // For an error about a name that is a device's and was to be something else; `otherwise` of any
   // other.
   std::string OrDevice(const std::string& name, const std::string& otherwise) const;

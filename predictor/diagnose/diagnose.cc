@@ -178,7 +178,8 @@ class Evidence {
     const double least =
         std::exp(model_.Of(losses_.front(), Hypothesis(), 1, model_.mean()).log_value);
     constexpr int kCells = 1000;
-    const double width = -std::log(least) / kCells;
+    if (least >= kMostLoss) return LogCount(least);
+    const double width = std::log(kMostLoss / least) / kCells;
     std::array<double, kCells> logs;
     for (int i = 0; i < kCells; ++i) {
       const double log_share = (i + 0.5) * width;  // beyond the least
@@ -413,7 +414,7 @@ class Doctor {
       // Packets that were counted as lost are lost whatever else is wrong. Nothing is wrong where
       // the step is as it should be without them.
       if (hypothesis.cause != Cause::kNothing && hypothesis.cause != Cause::kLoss) {
-        hypothesis.loss = evidence.loss();
+        hypothesis.loss = std::min(evidence.loss(), kMostLoss);
       }
       all.push_back(Weigh(hypothesis, evidence));
     }

@@ -53,7 +53,7 @@ constexpr Range kLinkShare{0.004, 0.7};
 constexpr Range kDeviceLinkShare{0.01, 0.7};
 constexpr Range kFlowShare{0.05, 0.5};
 constexpr Range kRoundTrips{0.3e-3, 0.3};
-constexpr Range kLosses{1e-5, 0.1};
+constexpr Range kLosses{1e-5, kMostLoss};
 constexpr Range kSlowdowns{1.15, 8, kComputeSlowdownSpec.prior_log_sd};
 constexpr Range kFixedTimes{4, 200};
 constexpr Range kInputTimes{0.5, 100};

@@ -15,6 +15,9 @@ namespace stepcast::internal {
 
 // One way in which one thing can be wrong, with the range of how bad it is; the two are equal where
 // it has no degrees.
+// The largest share of lost packets that is looked at: beyond it nothing trains.
+inline constexpr double kMostLoss = 0.1;
+
 struct Hypothesis {
   Cause cause = Cause::kNothing;
   int form = 0;

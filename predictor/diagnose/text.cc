@@ -207,12 +207,10 @@ std::string VerdictOf(const Diagnosis& diagnosis) {
                   [&](const ExplainedBy& one) { return one.probability <= first.probability; });
   if (!diagnosis.is_explained() && first.surprise > 0) {
     return fmt::format(
-        "no single cause explains it: {} gives {}, {} standard deviations of a "
+        "no single cause explains it: {}that {}{} gives {}, {} standard deviations of a "
         "step away; {}look for a second one, or for a slip in what was typed in",
-        nothing && !likeliest ? "that nothing is wrong"
-                              : fmt::format("the likeliest, that {},",
-                                            nothing ? "nothing is wrong" : first.size.text),
-        FormatDuration(first.step), FormatNumber(first.surprise),
+        likeliest ? "the likeliest, " : "", nothing ? "nothing is wrong" : first.size.text,
+        likeliest ? "," : "", FormatDuration(first.step), FormatNumber(first.surprise),
         diagnosis.contradiction.empty() ? "" : diagnosis.contradiction + ": ");
   }
   if (!diagnosis.at_odds.empty()) {

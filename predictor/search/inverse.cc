@@ -61,7 +61,7 @@ class Asked {
       return does_and_fits(plan);
     };
     const auto with_batch = [&](int batch) { return does_and_fits(WithBatch(batch)); };
-    const auto with_workers = [&](int workers) { return does_and_fits(On(workers)); };
+    const auto with_workers = [&](int workers) { return does(On(workers)); };
     if (CrossesNodes(plan_)) {
       const double fastest = kFastestPayoff.si();
       if (with_rate(fastest)) {
@@ -88,8 +88,9 @@ class Asked {
     }
     if (most > 1) {
       const int beyond = std::min(2 * most, most_workers_);
-      answer.workers =
-          On(with_workers(beyond) ? beyond : BisectCount(beyond, most, with_workers)).workers();
+      const Plan on = On(with_workers(beyond) ? beyond : BisectCount(beyond, most, with_workers));
+      // The more workers, the less memory each needs.
+      if (predictor_.Memory(on).may_fit()) answer.workers = on.workers();
     }
     return answer;
   }

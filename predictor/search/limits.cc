@@ -231,7 +231,7 @@ class Search {
     if (std::isinf(seconds(best))) {
       best = LeastOf(sampled, [&](int w) { return step(w).si(); });
       NameMemoryFlag(Scaled(plan_, best, devices_),
-                     predictor_.Memory(Shared(plan_, best, devices_, batch)));
+                     predictor_.Memory(Shared(plan_, best, devices_, batch)), "a fixed step ");
     }
     limits_.strong_best_workers = Scaled(plan_, best, devices_).workers();
     limits_.strong_best_step = step(limits_.strong_best_workers);
@@ -279,11 +279,11 @@ class Search {
   }
 
   // Puts first what is said of these workers' memory, unless it is said already.
-  bool NameMemoryFlag(const Plan& plan, const MemoryNeed& memory) {
+  bool NameMemoryFlag(const Plan& plan, const MemoryNeed& memory, const char* of = "") {
     const std::optional<std::string> flag = MemoryFlag(memory);
     if (!flag) return false;
     std::vector<std::string>& flags = limits_.flags;
-    const std::string named = Named(plan, *flag);
+    const std::string named = of + Named(plan, *flag);
     if (std::count(flags.begin(), flags.end(), named) == 0) flags.insert(flags.begin(), named);
     return true;
   }

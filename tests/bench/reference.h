@@ -1,8 +1,7 @@
 // Work that takes as long as the machine lets it. Promised times were measured where it took
-// kReferenceSeconds; timed tests allow as many times more as it takes longer, because others may
-// share the machine or its clock be slow: the ratio of two times of one run keeps still to a tenth
-// or so. Where it takes more than kTooSlow times as long, others slow some work more than other
-// work, and what is too slow tells nothing.
+// kReferenceSeconds; timed tests allow as many times more as it takes longer (check_least.cmake),
+// because others may share the machine or its clock be slow. Where it takes more than kTooSlow
+// times as long, others slow some work more than other work, and what is too slow tells nothing.
 #ifndef STEPCAST_TESTS_BENCH_REFERENCE_H_
 #define STEPCAST_TESTS_BENCH_REFERENCE_H_
 

@@ -396,15 +396,17 @@ TEST(Limits, AFixedStepIsFastestWhereItFits) {
   Plan best = On(plan, limits.strong_best_workers);
   EXPECT_TRUE(predictor.Memory(best).may_fit());
   EXPECT_FALSE(predictor.Memory(On(plan, 2)).may_fit());
-  const auto said_of = [](const ScalingLimits& of, int workers) {
-    const std::string named = fmt::format("on {} worker{}: ", workers, workers == 1 ? "" : "s");
+  const auto said_of = [](const ScalingLimits& of, int workers, const std::string& what = "") {
+    const std::string named =
+        what + fmt::format("on {} worker{}: ", workers, workers == 1 ? "" : "s");
     return std::count_if(of.flags.begin(), of.flags.end(),
                          [&](const std::string& flag) { return flag.starts_with(named); });
   };
   EXPECT_EQ(said_of(limits, 1), 1);
   const ScalingLimits of_two = FindScalingLimits(predictor, plan, kDevicesPerNode,
                                                  {.most_workers = kMost, .strong_global_batch = 2});
-  EXPECT_EQ(said_of(of_two, of_two.strong_best_workers), 1) << "no two workers hold it";
+  EXPECT_EQ(said_of(of_two, of_two.strong_best_workers, "a fixed step "), 1)
+      << "no two workers hold it";
 }
 
 // Beyond the numbers that are all looked at, the fewest workers that have as small a share are as
