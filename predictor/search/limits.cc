@@ -261,8 +261,8 @@ class Search {
  private:
   StepTime<double> Step(const Plan& plan) const { return predictor_.PredictStep(plan); }
 
-  // Memory differs with the workers: what is said of it names them, at the end of the search and on
-  // the machines that there are.
+  // Memory differs with the workers: what is said of it names them, at the end of the search, and on
+  // the machines that there are or else on one.
   void NameMemoryFlags(const Prediction& at_most) {
     const Plan last = Scaled(plan_, limits_.most_workers, devices_);
     if (const std::optional<std::string> flag = MemoryFlag(at_most.memory)) {
@@ -270,7 +270,7 @@ class Search {
         if (one == *flag) one = Named(last, one);
       }
     }
-    // Of what is given, else of the one worker that throughputs are compared with.
+    // Throughputs are compared with that of one worker.
     for (const int workers : {limits_.reference_workers, 1}) {
       const Plan plan = Scaled(plan_, workers, devices_);
       if (plan.workers() == last.workers()) continue;
