@@ -261,8 +261,8 @@ class Search {
  private:
   StepTime<double> Step(const Plan& plan) const { return predictor_.PredictStep(plan); }
 
-  // Memory differs with the workers: what is said of it names them, at the end of the search, and on
-  // the machines that there are or else on one.
+  // Memory differs with the workers: what is said of it names them, at the end of the search, and
+  // on the machines that there are or else on one.
   void NameMemoryFlags(const Prediction& at_most) {
     const Plan last = Scaled(plan_, limits_.most_workers, devices_);
     if (const std::optional<std::string> flag = MemoryFlag(at_most.memory)) {
