@@ -568,6 +568,21 @@ TEST(ShippedMachines, ANameOfSeveralBoardsLeadsToNone) {
   }
 }
 
+// As people call them.
+TEST(ShippedMachines, AShortNameLeadsToItsBoard) {
+  const std::vector<Device> devices = ReadDevices(kMachines + "/gpus.yaml");
+  constexpr const char* kShort[][2] = {
+      {"2080Ti", "rtx_2080_ti"}, {"1080 Ti", "gtx_1080_ti"},
+      {"4090", "rtx_4090"},      {"4070 Ti Super", "rtx_4070_ti_super"},
+      {"H100 SXM", "h100"},      {"h100_sxm5", "h100"},
+      {"A100 SXM 40GB", "a100"}, {"H200 SXM", "h200"}};
+  for (const auto& [said, name] : kShort) {
+    const std::optional<Device> found = FindDevice(devices, said);
+    ASSERT_TRUE(found.has_value()) << said;
+    EXPECT_EQ(found->name, name) << said;
+  }
+}
+
 // Boards that differ in memory, clocks or links alone are told apart by what the driver prints.
 TEST(ShippedMachines, TheDriversNameLeadsToItsBoard) {
   const std::vector<Device> devices = ReadDevices(kMachines + "/gpus.yaml");
