@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "data/io/text_file.h"
+#include "data/logs/link_log.h"
 #include "data/logs/log_lines.h"
 #include "data/logs/step_log.h"
 #include "data/record/input_error.h"
@@ -37,6 +38,7 @@ constexpr Known kKnown[] = {
      "stepcast import kineto FILE --output trace.profile.jsonl"},
     {"NEGOTIATE_ALLREDUCE", "", "a timeline of Horovod", ""},
     {"\"test_start\"", "\"iperf 3", "what iperf3 --json prints", "stepcast import iperf3 FILE"},
+    {kIperf3Table, "", "what iperf3 prints as text: run iperf3 --json (-J), which is read", ""},
     {"local_bsz", "sync_time", "a throughput trace of AdaptDL",
      "stepcast import adaptdl FILE --output runs.csv"},
     {"step_time_s", "placement", "measured runs", "stepcast calibrate --cluster C --runs FILE"},
@@ -62,6 +64,13 @@ constexpr Known kKnown[] = {
      "stepcast predict --workload-file FILE --workload W"},
 };
 
+// A mark may have quotation marks of its own, which say no more.
+std::string InQuotes(std::string_view mark) {
+  std::string text(mark);
+  text.erase(std::remove(text.begin(), text.end(), '"'), text.end());
+  return '"' + text + '"';
+}
+
 std::string HeadOf(const std::string& path) {
   constexpr std::size_t kLooked = std::size_t{1} << 20;
   std::ifstream in = OpenFile(path);
@@ -78,8 +87,8 @@ std::optional<FileGuess> GuessFile(const std::string& path) {
   for (const Known& known : kKnown) {
     const bool has = known.at_start ? head.starts_with(known.mark) : Contains(head, known.mark);
     if (!has || !Contains(head, known.beside)) continue;
-    std::string why = known.at_start ? "its first bytes" : fmt::format("\"{}\"", known.mark);
-    if (!known.beside.empty()) why += fmt::format(" and \"{}\"", known.beside);
+    std::string why = known.at_start ? "its first bytes" : InQuotes(known.mark);
+    if (!known.beside.empty()) why += " and " + InQuotes(known.beside);
     return FileGuess{known.what, why, known.command};
   }
   if (path.ends_with(".onnx")) {

@@ -122,10 +122,9 @@ void ForEachJsonLeaf(const std::string& text, const std::string& path, const std
   constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag |
                               rapidjson::kParseValidateEncodingFlag;
   if (!reader.Parse<kFlags>(stream, leaves)) {
-    throw InputError(
-        leaves.place(), "",
-        std::string("is not JSON: ") + rapidjson::GetParseError_En(reader.GetParseErrorCode()),
-        allowed);
+    std::string why = rapidjson::GetParseError_En(reader.GetParseErrorCode());
+    if (why.ends_with('.')) why.pop_back();  // the sentence of the error goes on behind it
+    throw InputError(leaves.place(), "", "is not JSON: " + why, allowed);
   }
 }
 

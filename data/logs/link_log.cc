@@ -60,6 +60,11 @@ class Iperf3 {
  public:
   explicit Iperf3(const std::string& path) : path_(path) {
     const std::string text = ReadTextFile(path, kMostCsvBytes);
+    // In an object it may be what the server had to say.
+    if (Contains(text, kIperf3Table) && !Trim(text).starts_with('{')) {
+      throw InputError({path, 0, ""}, "", "is what iperf3 prints as text",
+                       "what iperf3 --json (-J) prints of a test");
+    }
     ForEachJsonLeaf(text, path, kAllowed, [&](const JsonLeaf& leaf) { Take(leaf); });
   }
 

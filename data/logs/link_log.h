@@ -15,6 +15,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/logs/log_lines.h"
@@ -41,6 +42,9 @@ struct LinkLog {
   std::vector<std::string> remarks;
   UnknownLines unknown;
 };
+
+// Heads the table that iperf3 prints without --json.
+inline constexpr std::string_view kIperf3Table = "[ ID] Interval";
 
 // What was read of the file. Throws InputError for a number that no link has.
 LinkLog CheckedLink(LinkLog log, const std::string& path);

@@ -299,11 +299,17 @@ class Watched {
   std::map<std::string, std::int64_t> others_;  // numbers that are not looked at, by what they are
 };
 
+// Where in the log: its line, which has the log's own count where there is one, and how many steps
+// have been looked at.
+std::string PlaceText(int line, double steps) {
+  return fmt::format("line {}, step {} behind the warm-up", line, FormatCount(steps));
+}
+
 std::string DriftText(const Drift& drift) {
   const std::string what = drift.cause == kSlowDrift ? "steps have changed little by little"
                                                      : drift.cause + " has changed";
-  return fmt::format("line {}, step {}: {}: {} instead of {}", drift.line, FormatCount(drift.steps),
-                     what, FormatDuration(drift.now), FormatDuration(drift.before));
+  return fmt::format("{}: {}: {} instead of {}", PlaceText(drift.line, drift.steps), what,
+                     FormatDuration(drift.now), FormatDuration(drift.before));
 }
 
 Json DriftJson(const Drift& drift) {
@@ -461,8 +467,8 @@ class Show {
     if (json_) {
       Tell(StateJson("steps", job_));
     } else {
-      Tell(fmt::format("line {}, step {}: {}, where {} was expected; learnt {}", job_->line(),
-                       FormatCount(job_->steps()), FormatDuration(job_->measured()),
+      Tell(fmt::format("{}: {}, where {} was expected; learnt {}",
+                       PlaceText(job_->line(), job_->steps()), FormatDuration(job_->measured()),
                        FormatDuration(job_->expected()), IntervalText(job_->Learnt())));
     }
   }

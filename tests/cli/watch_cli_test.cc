@@ -301,9 +301,9 @@ TEST(WatchCli, SaysTheNumbersOfItsJson) {
            ")";
   };
   const auto drift = [&](const Json& of) {
-    return "line " + of.at("line").dump() + ", step " + of.at("steps").dump() + ": " +
-           of.at("cause").get<std::string>() + " has changed: " + time(of, "now_s") +
-           " instead of " + time(of, "before_s");
+    return "line " + of.at("line").dump() + ", step " + of.at("steps").dump() +
+           " behind the warm-up: " + of.at("cause").get<std::string>() +
+           " has changed: " + time(of, "now_s") + " instead of " + time(of, "before_s");
   };
   std::size_t at = 0;
   const auto says_next = [&](const std::string& line) {
@@ -322,9 +322,9 @@ TEST(WatchCli, SaysTheNumbersOfItsJson) {
       says_next(drift(event));
     } else if (kind == "steps") {
       EXPECT_EQ(event.at("numbers"), 25 * ++steps);
-      says_next("line " + event.at("line").dump() + ", step " + event.at("steps").dump() + ": " +
-                time(event, "step_time_s") + ", where " + time(event, "expected_s") +
-                " was expected; learnt " + interval(event, "learnt_s"));
+      says_next("line " + event.at("line").dump() + ", step " + event.at("steps").dump() +
+                " behind the warm-up: " + time(event, "step_time_s") + ", where " +
+                time(event, "expected_s") + " was expected; learnt " + interval(event, "learnt_s"));
     } else {
       ASSERT_EQ(kind, "end");
       EXPECT_EQ(event.at("unknown_lines"), 1);

@@ -322,6 +322,31 @@ TEST(LinkLog, SsLeavesOutConnectionsOfSsh) {
   EXPECT_TRUE(ReadSs(folder.Write("ss.txt", training)).remarks.empty());
 }
 
+// As iperf3 prints it where nobody asks for JSON.
+constexpr const char* kIperf3Text =
+    "Connecting to host 10.0.0.2, port 5201\n"
+    "[  5] local 10.0.0.1 port 43210 connected to 10.0.0.2 port 5201\n"
+    "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n"
+    "[  5]   0.00-1.00   sec  1.10 GBytes  9.42 Gbits/sec    0   3.02 MBytes       \n"
+    "- - - - - - - - - - - - - - - - - - - - - - - - -\n"
+    "[ ID] Interval           Transfer     Bitrate         Retr\n"
+    "[  5]   0.00-1.00   sec  1.10 GBytes  9.42 Gbits/sec    0             sender\n"
+    "[  5]   0.00-1.04   sec  1.10 GBytes  9.33 Gbits/sec                  receiver\n"
+    "\n"
+    "iperf Done.\n";
+
+TEST(LinkLog, TheTextOfIperf3IsToldAsSuch) {
+  const TempFolder folder;
+  const std::string path = folder.Write("iperf.txt", kIperf3Text);
+  EXPECT_TRUE(Says(ErrorOf([&] { ReadIperf3(path); }),
+                   "iperf.txt: is what iperf3 prints as text; allowed: what iperf3 --json (-J) "
+                   "prints of a test"));
+  // With --get-server-output a JSON document holds such a text.
+  std::string json = FileContent(Sample("iperf3/two-streams.json"));
+  json.insert(json.find('{') + 1, R"("server_output_text": "[ ID] Interval\nand so on",)");
+  EXPECT_EQ(ReadIperf3(folder.Write("i.json", json)).tool, "iperf 3.12");
+}
+
 TEST(LinkLog, WhatIsNoneIsRefused) {
   const TempFolder folder;
   const auto refused = [&](auto read, const std::string& text, const std::string& says) {
@@ -329,6 +354,7 @@ TEST(LinkLog, WhatIsNoneIsRefused) {
     EXPECT_TRUE(Says(ErrorOf([&] { read(path); }), says)) << text;
   };
   refused(ReadIperf3, "{\"start\": {\n", "log:2: is not JSON");
+  refused(ReadIperf3, "hello\n", "log:1: is not JSON: Invalid value; allowed: what iperf3 --json");
   refused(ReadIperf3, std::string(100, '['), "is nested too deeply");
   refused(ReadIperf3, "{}", "log: start.test_start.protocol: is missing");
   refused(ReadIperf3, "{\"start\": {\"test_start\": {\"protocol\": \"SCTP\"}}}",
@@ -823,8 +849,12 @@ TEST(Guess, TellsWhyItGuesses) {
       {"a", "\x1f\x8b\x08", "compressed with gzip: gunzip it first", "its first bytes"},
       {"a", "{\"distributedInfo\": {}, \"traceEvents\": []}",
        "a trace of PyTorch's profiler, of one of several ranks",
-       "\"\"distributedInfo\"\" and \"\"traceEvents\"\""},
-      {"a", "{\"traceEvents\": []}", "a trace of PyTorch's profiler", "\"\"traceEvents\"\""},
+       "\"distributedInfo\" and \"traceEvents\""},
+      {"a", "{\"traceEvents\": []}", "a trace of PyTorch's profiler", "\"traceEvents\""},
+      {"a", "{\"version\": \"iperf 3.12\", \"test_start\": {}}", "what iperf3 --json prints",
+       "\"test_start\" and \"iperf 3\""},
+      {"a", kIperf3Text, "what iperf3 prints as text: run iperf3 --json (-J), which is read",
+       "\"[ ID] Interval\""},
       {"a", "[{\"name\": \"NEGOTIATE_ALLREDUCE\"}]", "a timeline of Horovod",
        "\"NEGOTIATE_ALLREDUCE\""},
       {"a", "placement,local_bsz,step_time,sync_time\n", "a throughput trace of AdaptDL",
