@@ -53,8 +53,13 @@ std::vector<std::string_view> OwnAllowed(std::string_view file) {
     return {"data/plan/", "data/values/", "data/record/", "data/units/"};
   }
   if (file.starts_with("data/workloads/"))
-    return {"data/workloads/",           "data/record/",           "data/units/",
-            "data/values/size_limits.h", "data/values/spelling.h", "data/values/text_as_number.h"};
+    return {"data/workloads/",
+            "data/record/",
+            "data/units/",
+            "data/values/size_limits.h",
+            "data/values/spelling.h",
+            "data/values/suggest.h",
+            "data/values/text_as_number.h"};
   if (file.starts_with("data/")) return {"data/"};
   if (file.starts_with("model/step/belief")) {
     return {"model/", "data/units/", "data/record/", "data/values/workload_scope.h"};

@@ -1,7 +1,7 @@
 #include "data/plan/bucket_words.h"
 
-#include "data/values/names.h"
 #include "data/values/numbers.h"
+#include "data/values/spelling.h"
 
 namespace stepcast {
 namespace {
@@ -9,8 +9,9 @@ namespace {
 // The cap of a word, else what `read` makes of the text. Its errors name the words as well.
 template <class Read>
 DataSize<> WordOr(std::string_view text, const InputPlace& place, const Read& read) {
+  const std::string spelled = CanonicalName(text);
   for (const BucketWord& word : kBucketWords) {
-    if (Trim(text) == word.word) return word.cap;
+    if (CanonicalName(word.word) == spelled) return word.cap;
   }
   try {
     return read();

@@ -157,7 +157,7 @@ template <class Visit>
       FieldAt<&Plan::accumulation_steps>());
   visit(FieldFacts{"link_gbit_per_s", "bandwidth", "RATE", "line rate of a node's link, each way",
                    ", like \"1 Gbit/s\""}
-            .Note("Taken as it is")
+            .Note("Taken as it is. Of nodes with several cards (`nics_per_node`) that of each")
             .InSi("link_bytes_per_s", "bandwidth_bytes_per_s")
             .Within(kSlowestLink, kFastestLink),
         FieldAt<&Plan::link, &LinkFacts::bandwidth>());

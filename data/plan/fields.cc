@@ -28,11 +28,10 @@ void Read(const Source& from, std::vector<std::string>* value) {
   *value = ParseHosts(from.text, from.place);
 }
 void Read(const Source& from, bool* value) {
-  const std::string_view word = Trim(from.text);
-  if (word != "yes" && word != "no") {
-    throw InputError(from.place, from.text, "is neither yes nor no", "yes, no");
-  }
-  *value = word == "yes";
+  constexpr const char* kNoYes[] = {"no", "yes"};
+  const std::optional<int> found = FindAlike(from.text, kNoYes);
+  if (!found) throw InputError(from.place, from.text, "is neither yes nor no", "yes, no");
+  *value = *found == 1;
 }
 void Read(const Source& from, int* value) {
   const FieldFacts& facts = from.facts;

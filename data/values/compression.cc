@@ -31,13 +31,13 @@ Compression ParseCompression(std::string_view text, const InputPlace& place) {
   const std::string_view trimmed = Trim(text);
   const std::size_t equals = trimmed.find('=');
   const std::string_view name = Trim(trimmed.substr(0, equals));
-  const std::optional<int> known = FindAlike(name, kCompressorNames);
-  if (!known) {
-    throw InputError(place, std::string(text),
-                     "is not a way to compress" + DidYouMean(name, kCompressorNames),
+  const Names known = NamesOf(Compressor());
+  const std::optional<int> found = FindWord(name, known);
+  if (!found) {
+    throw InputError(place, std::string(text), known.problem + DidYouMean(name, known.names),
                      CompressionNames());
   }
-  Compression compression{static_cast<Compressor>(*known)};
+  Compression compression{static_cast<Compressor>(*found)};
   const bool is_stated = equals != std::string_view::npos;
   const NumberRange kept = KeptRange(compression.method);
   if (kept.most > 0) {

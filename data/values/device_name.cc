@@ -68,12 +68,11 @@ InputError NoDataSheet(const std::string& device, const std::vector<Device>& kno
   std::vector<std::string> names;  // by which it may have been meant
   for (const Device& one : known) names.push_back(one.name);
   const std::string within = NamedWithin(device, known);
-  return {
-      place, device,
-      "has no data sheet" + (within.empty() ? DidYouMean(device, names) : DidYouMean(within)),
-      JoinNames(names) +
-          "; or a device that a cluster file describes (device: {name: ...}), or that runs were "
-          "measured on (stepcast calibrate)"};
+  return {place, device,
+          "has no data sheet" + (within.empty() ? DidYouMean(device, names) : DidYouMean(within)),
+          JoinNames(names) +
+              " (stepcast machines lists them); or a device that a cluster file describes (device: "
+              "{name: ...}), or that runs were measured on (stepcast calibrate)"};
 }
 
 void RequireProfileOf(const std::string& measured, const std::string& device,

@@ -10,15 +10,37 @@
 #include "data/values/utf8.h"
 
 namespace stepcast {
+namespace {
+
+// The name that the word stands for; empty where it is none of them.
+std::string_view NameMeant(std::string_view text, std::span<const OtherWord> words) {
+  const std::string spelled = CanonicalName(text);
+  for (const OtherWord& other : words) {
+    if (other.word == spelled) return other.name;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<int> FindWord(std::string_view text, const Names& known) {
+  if (const std::optional<int> found = FindAlike(text, known.names)) return found;
+  return FindName(NameMeant(text, known.others), known.names);
+}
 
 int ParseName(std::string_view text, const InputPlace& place, const Names& known) {
-  if (const std::optional<int> found = FindAlike(text, known.names)) return *found;
-  const std::string spelled = CanonicalName(text);
-  for (const OtherWord& other : known.others) {
-    if (other.word == spelled) return FindName(other.name, known.names).value();
+  if (const std::optional<int> found = FindWord(text, known)) return *found;
+  std::string problem = known.problem;
+  if (const std::string_view meant = NameMeant(text, known.elsewhere); !meant.empty()) {
+    // An option is answered with an option, a column or a key with one of its own kind.
+    const std::string fact = place.key.starts_with("--")
+                                 ? std::string("--") + known.elsewhere_flag + " "
+                                 : std::string(known.elsewhere_flag) + ": ";
+    problem += std::string(", but ") + known.elsewhere_is + " (" + fact + std::string(meant) + ")";
+  } else {
+    problem += DidYouMean(text, known.names);
   }
-  throw InputError(place, std::string(text), known.problem + DidYouMean(text, known.names),
-                   JoinNames(known.names));
+  throw InputError(place, std::string(text), problem, JoinNames(known.names));
 }
 
 std::optional<int> FindName(std::string_view name, std::span<const char* const> names) {

@@ -29,6 +29,8 @@ inline constexpr OtherWord kShardOtherWords[] = {
 inline constexpr OtherWord kPrecisionOtherWords[] = {
     {"float32", "fp32"}, {"float", "fp32"}, {"single", "fp32"},   {"tensorfloat32", "tf32"},
     {"float16", "fp16"}, {"half", "fp16"},  {"bfloat16", "bf16"}, {"float8", "fp8"}};
+inline constexpr OtherWord kCompressorOtherWords[] = {
+    {"float16", "fp16"}, {"half", "fp16"}, {"bfloat16", "bf16"}};
 // Where weights decay apart from the gradient (AdamW), an update passes over the same states.
 inline constexpr OtherWord kOptimizerOtherWords[] = {{"adamw", "adam"}};
 
@@ -39,9 +41,19 @@ struct Names {
   std::span<const char* const> names;
   const char* problem;
   std::span<const OtherWord> others = {};
+  // Words that people say here and that another fact knows: what they are said to be, and that
+  // fact as a flag has it without its dashes.
+  std::span<const OtherWord> elsewhere = {};
+  const char* elsewhere_is = "";
+  const char* elsewhere_flag = "";
 };
 constexpr Names NamesOf(Strategy /*kind*/) {
-  return {kStrategyNames, "is not a strategy", kStrategyOtherWords};
+  return {kStrategyNames,
+          "is not a strategy",
+          kStrategyOtherWords,
+          kShardOtherWords,
+          "a way to share the model out",
+          "shard"};
 }
 constexpr Names NamesOf(CongestionControl /*kind*/) {
   return {kCongestionControlNames, "is not a known congestion control"};
@@ -54,6 +66,9 @@ constexpr Names NamesOf(Shard /*kind*/) {
 constexpr Names NamesOf(Overlap /*kind*/) { return {kOverlapNames, "is not a way to overlap"}; }
 constexpr Names NamesOf(Precision /*kind*/) {
   return {kPrecisionNames, "is not a precision", kPrecisionOtherWords};
+}
+constexpr Names NamesOf(Compressor /*kind*/) {
+  return {kCompressorNames, "is not a way to compress", kCompressorOtherWords};
 }
 constexpr Names NamesOf(Optimizer /*kind*/) {
   return {kOptimizerNames, "is not an optimizer", kOptimizerOtherWords};
@@ -70,6 +85,8 @@ const char* NameOf(E value) {
   return NamesOf(value).names[static_cast<std::size_t>(value)];
 }
 
+// The position of the word among the names; empty where it is none of the words.
+std::optional<int> FindWord(std::string_view text, const Names& known);
 // Throws InputError where `text` is none of the words.
 int ParseName(std::string_view text, const InputPlace& place, const Names& known);
 // "ring", "ps-sync", ...

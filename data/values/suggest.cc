@@ -36,15 +36,16 @@ std::string NearestName(std::string_view text, std::span<const std::string> name
   const std::string wanted = CanonicalName(text.substr(0, kLongestWord));
   if (wanted.empty() || text.size() > kLongestWord) return "";
   std::string nearest;
-  std::size_t least = std::min(std::max<std::size_t>(1, wanted.size() / 3), most) + 1;
+  // In halves of a letter.
+  std::size_t least = 2 * std::min(std::max<std::size_t>(1, wanted.size() / 3), most) + 1;
   for (const std::string& name : names) {
     if (name.size() > kLongestWord) continue;
     const std::string known = CanonicalName(name);
-    // A beginning is as near as one letter.
+    // A beginning is nearer than one letter.
     const bool begins = wanted.size() >= 3 && known.starts_with(wanted);
     const std::size_t distance = begins ? std::min<std::size_t>(1, known.size() - wanted.size())
-                                        : EditDistance(wanted, known);
-    if (distance < least && distance < known.size()) {
+                                        : 2 * EditDistance(wanted, known);
+    if (distance < least && distance < 2 * known.size()) {
       least = distance;
       nearest = name;
     }

@@ -6,6 +6,7 @@
 
 #include "data/record/input_error.h"
 #include "data/values/size_limits.h"
+#include "data/values/spelling.h"
 #include "data/values/text_as_number.h"
 #include "data/workloads/families.h"
 
@@ -71,7 +72,7 @@ class NumbersReader {
       : name_(name), family_(family) {}
 
   Workload Read() {
-    std::string_view rest = name_.substr(family_.name.size() + 1);
+    std::string_view rest = name_.substr(name_.find(':') + 1);
     std::int64_t tokens = family_.usual_tokens;
     if (const std::size_t at = rest.find('@'); at != std::string_view::npos) {
       tokens = Number("tokens", rest.substr(at + 1), kMostTokens);
@@ -121,7 +122,7 @@ class NumbersReader {
   void Take(std::string_view part) {
     const std::size_t equals = std::min(part.find('='), part.size());
     for (const NumberKey& key : family_.keys) {
-      if (key.key != part.substr(0, equals)) continue;
+      if (CanonicalName(key.key) != CanonicalName(part.substr(0, equals))) continue;
       if (numbers_.*key.number != 0) {
         throw Wrong("says " + std::string(key.key) + " twice", UsageOf(family_));
       }
@@ -160,10 +161,11 @@ class NumbersReader {
 }  // namespace
 
 std::optional<Workload> FindByNumbers(std::string_view name) {
+  const std::size_t colon = name.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const std::string spelled = CanonicalName(name.substr(0, colon));
   for (const DecoderFamily& family : kFamilies) {
-    if (name.starts_with(family.name) && name.substr(family.name.size()).starts_with(':')) {
-      return NumbersReader(name, family).Read();
-    }
+    if (family.name == spelled) return NumbersReader(name, family).Read();
   }
   return std::nullopt;
 }

@@ -7,6 +7,7 @@
 
 #include "data/record/input_error.h"
 #include "data/values/spelling.h"
+#include "data/values/suggest.h"
 #include "data/values/text_as_number.h"
 #include "data/workloads/by_numbers.h"
 #include "data/workloads/families.h"
@@ -246,15 +247,18 @@ int SizeOf(const Entry& entry, std::string_view name, std::string_view text) {
   return *size;
 }
 
-// The message of so many bytes that "message_N" names; none for any other name.
+// The message of so many bytes that "message_N" names, in any spelling with one sign or none before
+// the number; none for any other name.
 std::optional<Workload> FindMessage(std::string_view name) {
-  constexpr std::string_view kMessage = "message_";
+  constexpr std::string_view kMessage = "message";
   constexpr std::int64_t kMostBytes = 1'000'000'000'000'000;
-  if (!name.starts_with(kMessage)) return std::nullopt;
-  const auto bytes = TextAsNumber<std::int64_t>(name.substr(kMessage.size()));
+  const std::size_t digits = std::min(name.find_first_of("0123456789"), name.size());
+  const std::string_view word = name.substr(0, digits);
+  if (CanonicalName(word) != kMessage || word.size() > kMessage.size() + 1) return std::nullopt;
+  const auto bytes = TextAsNumber<std::int64_t>(name.substr(digits));
   if (!bytes || *bytes < kBytesPerGradient || *bytes > kMostBytes) return std::nullopt;
   Workload message;
-  message.name = name;
+  message.name = std::string(kMessage) + "_" + std::to_string(*bytes);
   message.title = "a message of " + std::to_string(*bytes) + " bytes";
   message.parameters = message.trainable_parameters = *bytes / kBytesPerGradient;
   message.gradient_bytes = Bytes(static_cast<double>(*bytes));
@@ -284,6 +288,14 @@ std::optional<Workload> FindWorkload(std::string_view name) {
   Workload workload = entry->make_sized(size);
   if (size != entry->sizes.usual) workload.name += kAtSize + std::to_string(size);
   return workload;
+}
+
+std::string DidYouMeanWorkload(std::string_view name, std::span<const std::string> names) {
+  const std::size_t at = std::min(name.find(kAtSize), name.size());
+  std::string meant = NearestName(name.substr(0, at), names);
+  const bool has_size = at < name.size() && TextAsNumber<int>(name.substr(at + 1));
+  if (has_size && SizesOf(meant)) meant += name.substr(at);
+  return DidYouMean(meant);
 }
 
 Workload WorkloadOfSize(std::string name, std::int64_t parameters) {

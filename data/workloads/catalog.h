@@ -116,6 +116,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -136,6 +137,11 @@ std::vector<std::string> WorkloadNames();
 // switch_base, t5, t5_v1.1_*, vit, vit_tiny_16, whisper. Throws InputError for a known network with
 // a size that it does not take, and for wrong numbers.
 std::optional<Workload> FindWorkload(std::string_view name);
+
+// " (did you mean llama3.1_8b@4096?)" of a name that no workload has, to stand behind the problem
+// of an error: what is near is told without the size behind an @, which stands behind the nearest
+// of `names` again where that takes sizes. Empty where none is near.
+std::string DidYouMeanWorkload(std::string_view name, std::span<const std::string> names);
 
 // A network of which nothing is known but its size: all parameters have gradients of 4 bytes.
 Workload WorkloadOfSize(std::string name, std::int64_t parameters);

@@ -11,8 +11,8 @@
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
+#include "data/values/names.h"
 #include "data/values/placement.h"
-#include "data/values/suggest.h"
 #include "data/values/training_facts.h"
 #include "data/values/workload_scope.h"
 #include "data/workloads/catalog.h"
@@ -212,8 +212,8 @@ stepcast_status stepcast_workload_find(const char* name, stepcast_workload** wor
     if (!found) {
       const std::vector<std::string> names = stepcast::WorkloadNames();
       NotFound(InputError({"", 0, "workload"}, name,
-                          "is not in the catalogue" + stepcast::DidYouMean(name, names),
-                          fmt::format("{}", fmt::join(names, ", "))));
+                          "is not in the catalogue" + stepcast::DidYouMeanWorkload(name, names),
+                          stepcast::JoinNames(names)));
     }
     return new stepcast_workload{*found};
   });

@@ -9,6 +9,7 @@
 #include "data/io/machines.h"
 #include "data/io/workload_file.h"
 #include "data/record/input_error.h"
+#include "data/values/names.h"
 #include "data/values/spelling.h"
 #include "data/values/suggest.h"
 #include "data/workloads/by_numbers.h"
@@ -109,12 +110,12 @@ Workload Library::LoadWorkload(const std::string& name) const {
   if (std::optional<Workload> found = FindWorkload(name)) return *found;
   throw InputError(
       {"", 0, "--workload"}, name,
-      "is not a known workload" + OrDevice(name, DidYouMean(name, AllWorkloadNames())),
+      "is not a known workload" + OrDevice(name, DidYouMeanWorkload(name, AllWorkloadNames())),
       fmt::format("a file given with --workload-file; a decoder by its numbers like "
                   "{}; a bare message by its bytes, 4 to 10^15, like message_1000000; or "
-                  "one of {}, with another size of input like resnet50@160 or "
-                  "bert_base@128",
-                  kDecoderByNumbers, fmt::join(AllWorkloadNames(), ", ")));
+                  "one of {} (stepcast workloads lists them), with another size of input like "
+                  "resnet50@160 or bert_base@128",
+                  kDecoderByNumbers, JoinNames(AllWorkloadNames())));
 }
 
 std::string Library::OrDevice(const std::string& name, const std::string& otherwise) const {

@@ -298,6 +298,10 @@ void BindWorkload(py::module_* m) {
         return DidYouMean(text, names);
       },
       py::arg("text"), py::arg("names"));
+  m->def(
+      "did_you_mean_workload",
+      [](const std::string& name) { return DidYouMeanWorkload(name, WorkloadNames()); },
+      py::arg("name"));
   m->def("workload_names", &WorkloadNames, "Names of the catalogue.");
   m->def("read_workload", &ReadWorkload, py::arg("path"), "The workload of a workload file.");
   m->def("parse_workload", &ParseWorkload, py::arg("text"), py::arg("path") = "",

@@ -38,13 +38,6 @@ constexpr std::size_t kMostProblems = 100;      // told of one request
 constexpr int kMostPlannedNodes = 100'000;
 
 template <class Named>
-std::string Names(const std::vector<Named>& all) {
-  std::string names;
-  for (const Named& one : all) names += (names.empty() ? "" : ", ") + one.name;
-  return names;
-}
-
-template <class Named>
 std::vector<std::string> NamesOf(const std::vector<Named>& all) {
   std::vector<std::string> names;
   for (const Named& one : all) names.push_back(one.name);
@@ -221,7 +214,7 @@ const Cluster& Snapshot::FindCluster(const std::string& name) const {
   throw InputError(
       {"", 0, "cluster"}, name,
       name.empty() ? "is required" : "is not served" + DidYouMean(name, NamesOf(clusters)),
-      Names(clusters));
+      JoinNames(NamesOf(clusters)));
 }
 
 TargetParts Snapshot::PartsOf(const TargetName& name) const {
@@ -256,8 +249,9 @@ TargetParts Snapshot::PartsOf(const TargetName& name) const {
   if (!workload) {
     const std::vector<Workload> known = Workloads();
     throw InputError({"", 0, "workload"}, name.workload,
-                     "is not a known workload" + DidYouMean(name.workload, NamesOf(known)),
-                     Names(known) + "; or a name of its own, with its parameters");
+                     "is not a known workload" + DidYouMeanWorkload(name.workload, NamesOf(known)),
+                     JoinNames(NamesOf(known)) +
+                         " (/v1/workloads lists them); or a name of its own, with its parameters");
   }
   TakeTraining(name, &*workload);
   if (cluster.calibration) {

@@ -314,6 +314,11 @@ TEST(CapiWorkload, RefusesWhatIsNone) {
       STEPCAST_NOT_FOUND,
       "workload: 'resnet5000' is not in the catalogue (did you mean resnet200?); allowed: alexnet",
       [&](char** error) { return stepcast_workload_find("resnet5000", &made, error); });
+  ExpectFails(
+      STEPCAST_NOT_FOUND,
+      "'llama3_1_8b@4096' is not in the catalogue (did you mean llama3.1_8b@4096?); allowed: "
+      "alexnet, bert_base, bert_large, bloom_7b1, codellama_34b, ",
+      [&](char** error) { return stepcast_workload_find("llama3_1_8b@4096", &made, error); });
   ExpectFails(STEPCAST_BAD_INPUT, "/no/such.yaml",
               [&](char** error) { return stepcast_workload_read("/no/such.yaml", &made, error); });
   ExpectFails(STEPCAST_BAD_INPUT, "mine: parameters", [&](char** error) {

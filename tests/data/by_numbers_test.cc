@@ -50,6 +50,13 @@ TEST(ByNumbers, ThePublishedNumbersGiveThePublishedNetworks) {
   }
 }
 
+TEST(ByNumbers, WordsAreReadInAnySpelling) {
+  EXPECT_EQ(Decoder("GPT:Layers=24:HIDDEN=2048:heads=16:vocabulary=50257@2048").name,
+            "gpt:layers=24:hidden=2048:heads=16@2048");
+  EXPECT_EQ(Decoder("LLaMA :layers=2:hidden=256:heads=4:KV-heads=2").name,
+            "llama:layers=2:hidden=256:heads=4:kv_heads=2");
+}
+
 // 12 L h^2 weights and 13 L h of biases and norms; tokens and positions have a row of h each, and
 // the last norm two.
 TEST(ByNumbers, ADecoderHasTheParametersOfItsNumbers) {
@@ -140,7 +147,7 @@ TEST(ByNumbers, WrongNumbersAreRefused) {
 }
 
 TEST(ByNumbers, OtherNamesAreNone) {
-  for (const char* name : {"gpt", "llama", "gpt-3", "gpt2:layers=12:hidden=768:heads=12", "GPT:",
+  for (const char* name : {"gpt", "llama", "gpt-3", "gpt2:layers=12:hidden=768:heads=12", "GPTs:",
                            "opt:layers=12:hidden=768:heads=12", "llama3:layers=1", ":", ""}) {
     EXPECT_FALSE(FindByNumbers(name).has_value()) << name;
     EXPECT_EQ(FindWorkload(name).has_value(), false) << name;

@@ -402,6 +402,21 @@ TEST(Parse, Strategies) {
                      "halving-doubling, hierarchical, ps-sync, ps-async, byteps, auto"))
         << text;
   }
+  // Ways to share the model out are no strategies here, and each says where it belongs.
+  for (const OtherWord& word : kShardOtherWords) {
+    const std::string text(word.word);
+    const auto error_at = [&](const InputPlace& place) {
+      return ErrorOf([&] { ParseEnum<Strategy>(text, place); });
+    };
+    const std::string said =
+        "strategy: '" + text + "' is not a strategy, but a way to share the model out (";
+    const std::string name(word.name);
+    EXPECT_TRUE(Says(error_at({"", 0, "--strategy"}),
+                     "--" + said + "--shard " + name + "); allowed: none, allreduce, "));
+    EXPECT_TRUE(Says(error_at({"runs.csv", 2, "strategy"}),
+                     ": " + said + "shard: " + name + "); allowed: none, allreduce, "));
+  }
+  EXPECT_TRUE(Says(ErrorOf([] { ParseEnum<Strategy>("ZeRO-3", kPlace); }), "(shard: parameters)"));
 }
 
 template <class Enum, std::size_t n>

@@ -194,6 +194,8 @@ TEST(PlanFields, FlagsCarryTheirUnitAndColumnsHaveIt) {
               word.cap);
     EXPECT_TRUE(Says(ErrorOf([] { ReadFlag("bucket", "0 MiB"); }), text));
   }
+  EXPECT_EQ(ReadFlag("bucket", "Tensor").bucket, kBucketPerTensor.cap);
+  EXPECT_EQ(ReadColumn("bucket", "One message").bucket, kOneMessage.cap);
   EXPECT_TRUE(Says(ErrorOf([] { ReadColumn("bandwidth", "-1"); }), "'-1' is out of range"));
   // The largest bucket is the word for all gradients together; nothing is larger.
   EXPECT_NO_THROW(ReadFlag("bucket", "1000000000 MiB"));
@@ -236,7 +238,9 @@ TEST(PlanFields, YesAndNo) {
     EXPECT_FALSE(field.value(ReadColumn(field.flag, "no", yes))) << field.flag;
     EXPECT_EQ(FindPlanField(field.flag)->write(yes), "yes");
     EXPECT_EQ(FindPlanField(field.flag)->write(Plan()), "");
-    for (const char* word : {"Yes", "true", "1", "y", "", "yesno"}) {
+    EXPECT_TRUE(field.value(ReadColumn(field.flag, "Yes"))) << field.flag;
+    EXPECT_FALSE(field.value(ReadColumn(field.flag, "NO", yes))) << field.flag;
+    for (const char* word : {"true", "1", "y", "", "yesno"}) {
       EXPECT_TRUE(Says(ErrorOf([&] { ReadColumn(field.flag, word); }),
                        "is neither yes nor no; allowed: yes, no"))
           << field.flag << " " << word;
@@ -510,6 +514,10 @@ TEST(PlanFields, WaysToCompress) {
   const auto read = [](const std::string& text) { return ReadFlag("compress", text).compress; };
   EXPECT_EQ(read("none"), Compression());
   EXPECT_EQ(read(" bf16 "), Compression{Compressor::kBf16});
+  EXPECT_EQ(read("BFloat16"), Compression{Compressor::kBf16});
+  EXPECT_EQ(read("half"), Compression{Compressor::kFp16});
+  EXPECT_EQ(read("float-16"), Compression{Compressor::kFp16});
+  EXPECT_EQ(read("PowerSGD=4"), (Compression{Compressor::kPowerSgd, 4}));
   EXPECT_EQ(read("topk=0.01"), (Compression{Compressor::kTopK, 0.01}));
   EXPECT_TRUE(Says(ErrorOf([&] { read("pf16"); }),
                    "'pf16' is not a way to compress (did you mean fp16?); allowed: none, fp16, "

@@ -130,7 +130,7 @@ TEST(Runs, ErrorsNameFileLineColumnValueAndWhatIsAllowed) {
       {"ps-sync", "colocated_servers", "true",
        "runs.csv:2: colocated_servers: 'true' is neither yes nor no; allowed: yes, no"},
       {"ps-sync", "multicast", "1", "runs.csv:2: multicast: '1' is neither yes nor no"},
-      {"ps-sync", "in_network_aggregation", "Yes", "in_network_aggregation: 'Yes' is neither"},
+      {"ps-sync", "in_network_aggregation", "y", "in_network_aggregation: 'y' is neither"},
       {"ps-async", "staleness_bound", "-1", "runs.csv:2: staleness_bound: '-1' is out of range"},
       {"ps-async", "staleness_bound", "few", "runs.csv:2: staleness_bound: 'few' is not a whole"},
       {"ps-sync", "staleness_bound", "2",

@@ -871,6 +871,23 @@ TEST(WorkloadCatalog, UnknownNamesAreNothing) {
   }
 }
 
+TEST(WorkloadCatalog, ASizeOfInputIsNoPartOfWhatIsNear) {
+  std::vector<std::string> names = WorkloadNames();
+  names.emplace_back("my_net");
+  const std::pair<const char*, const char*> cases[] = {
+      {"llama3_1_8b", " (did you mean llama3.1_8b?)"},
+      {"llama3_1_8b@4096", " (did you mean llama3.1_8b@4096?)"},
+      {"resnet51@160", " (did you mean resnet50@160?)"},
+      {"vgg17@160", " (did you mean vgg16?)"},
+      {"my_nett@160", " (did you mean my_net?)"},
+      {"nobody@160", ""},
+      {"@160", ""},
+      {"", ""}};
+  for (const auto& [name, meant] : cases) {
+    EXPECT_EQ(DidYouMeanWorkload(name, names), meant) << name;
+  }
+}
+
 TEST(WorkloadCatalog, AliasesLeadToTheCatalogueName) {
   EXPECT_EQ(Find("googlenet").name, "inception_v1");
   EXPECT_EQ(Find("mobilenet_v1").name, "mobilenet");
@@ -1008,7 +1025,13 @@ TEST(WorkloadCatalog, AMessageIsNamedByItsBytes) {
   const std::optional<Workload> least = FindWorkload("message_4");
   ASSERT_TRUE(least);
   EXPECT_EQ(least->trainable_parameters, 1);
-  for (const char* other : {"message_", "message_3", "message_1e6", "message_17 ", "message_-4",
+  for (const char* spelled : {"message-1000", "Message 1000", "MESSAGE1000", "message_01000"}) {
+    const std::optional<Workload> found = FindWorkload(spelled);
+    ASSERT_TRUE(found) << spelled;
+    EXPECT_EQ(found->name, "message_1000") << spelled;
+  }
+  for (const char* other : {"message_", "message_3", "message_-1000", "messages_1000", "1000",
+                            "message_1.5", "message_1e6", "message_17 ", "message_-4",
                             "message_1000000000000001", "message_99999999999999999999"}) {
     EXPECT_FALSE(FindWorkload(other)) << other;
   }

@@ -49,8 +49,11 @@ class Records(unittest.TestCase):
         with self.assertRaises(stepcast.InputError) as caught:
             stepcast.workload("resnet5")
         self.assertEqual((caught.exception.key, caught.exception.value), ("workload", "resnet5"))
-        self.assertIn("resnet50", caught.exception.allowed)
+        self.assertIn("stepcast.workload_names()", caught.exception.allowed)
         self.assertIn("did you mean resnet50?", caught.exception.problem)
+        with self.assertRaises(stepcast.InputError) as caught:
+            stepcast.workload("llama3_1_8b@4096")
+        self.assertIn("did you mean llama3.1_8b@4096?", caught.exception.problem)
         with self.assertRaises(stepcast.InputError) as caught:
             stepcast.read_cluster("gce_t4")
         self.assertIn("did you mean gce-t4?", caught.exception.problem)

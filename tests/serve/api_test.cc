@@ -103,6 +103,8 @@ TEST(Errors, NameKeyValueAndWhatIsAllowed) {
        "local_batch", "is required"},
       {"/v1/predict", R"({"cluster":"gce-t4","workload":"x","local_batch":8})", 422, "workload",
        "'x' is not a known workload; allowed: alexnet"},
+      {"/v1/predict", R"({"cluster":"gce-t4","workload":"llama3_1_8b@4096","local_batch":8})", 422,
+       "workload", "is not a known workload (did you mean llama3.1_8b@4096?); allowed: alexnet"},
       {"/v1/predict", R"x({"cluster":"gce-t4","workload":"net (bf16)","local_batch":8})x", 422,
        "workload", "'net (bf16)' ends like net trained in a way of its own"},
       {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_bach":8})", 422,

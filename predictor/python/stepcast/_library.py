@@ -143,9 +143,8 @@ def workload(name: str, *, parameters: int | None = None, gradient_bytes: int | 
         known = _core.find_workload(name)
         if known is None:
             raise input_error(
-                "workload", name, "is not a known workload" +
-                _core.did_you_mean(name, _core.workload_names()),
-                "its parameters or gradient_bytes, or one of " + ", ".join(_core.workload_names()))
+                "workload", name, "is not a known workload" + _core.did_you_mean_workload(name),
+                "its parameters or gradient_bytes, or one of stepcast.workload_names()")
     else:
         known = _core.parse_workload(_file_text(
             {"name": name, "parameters": parameters, "gradient_bytes": gradient_bytes}),
