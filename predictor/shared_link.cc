@@ -21,13 +21,17 @@ namespace stepcast {
 
 namespace {
 
+Plan Beside(Plan plan, double others) {
+  plan.link.others = others;
+  return plan;
+}
+
 // How many times as long the nodes' links take for a byte beside traffic of no job, where so many
 // other jobs are on them.
 double LongerBeside(const SharingJob& job, double others) {
   if (job.predictor->Facts(job.plan).link.background.value_or(DataRate<>()).si() == 0) return 1;
   const auto rate_beside = [&](const std::optional<DataRate<>>& background) {
-    Plan plan = job.plan;
-    plan.link.others = others;
+    Plan plan = Beside(job.plan, others);
     if (background) plan.link.background = background;
     return job.predictor->Terms(plan).node_path.path.bandwidth;
   };
@@ -36,21 +40,29 @@ double LongerBeside(const SharingJob& job, double others) {
 }
 
 StepTime<double> StepBeside(const SharingJob& job, double others) {
-  Plan plan = job.plan;
-  plan.link.others = others;
-  return job.predictor->PredictStep(plan);
+  return job.predictor->PredictStep(Beside(job.plan, others));
 }
 
-// The time in which the fullest of the nodes' links, at its rate, carries what a step sends in a
-// direction: what an exchange grows by with each other one on them, where those are so many that
-// nothing else counts, nor traffic of no job.
+// The time in which the fullest of the nodes' links carries what a step sends in a direction,
+// beside so many other exchanges on it.
+Duration<> CarryingBeside(const SharingJob& job, double others) {
+  const bool asynchronous = TraitsOf(job.plan.strategy).asynchronous();
+  // Elsewhere both directions are full at the same time.
+  const bool apart = UsesServers(job.plan.strategy) && !job.plan.server.colocated;
+  if (!asynchronous && !apart) return StepBeside(job, others).synchronisation;
+  const StepTerms<double> terms = job.predictor->Terms(Beside(job.plan, others));
+  // Synchronous workers have one direction after the other, which a network that adds up or copies
+  // keeps shorter than the other one.
+  if (!asynchronous) return Max(terms.server_times.push, terms.server_times.pull);
+  // Asynchronous ones push and pull at the same time, and a cycle has their queues in it.
+  return terms.async.cycle * std::max(terms.async.worker_link, terms.async.server_link);
+}
+
+// The same of a link at its rate: what that time grows by with each other exchange on it, where
+// those are so many that nothing else counts, nor traffic of no job.
 Duration<> TimeOnLink(const SharingJob& job) {
   constexpr double kCrowd = kMostOthers;
-  const Duration<> grows =
-      StepBeside(job, kCrowd).synchronisation - StepBeside(job, kCrowd / 2).synchronisation;
-  // Those who push and then pull have one direction after the other.
-  const bool in_turn = UsesServers(job.plan.strategy) && !job.plan.server.colocated;
-  return grows / (kCrowd / 2) / (in_turn ? 2.0 : 1.0);
+  return (CarryingBeside(job, kCrowd) - CarryingBeside(job, kCrowd / 2)) / (kCrowd / 2);
 }
 
 struct Alone {

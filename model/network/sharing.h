@@ -39,11 +39,10 @@
 // Exact on average where nothing hides and steps drift against each other, as those of different
 // lengths do. Where an exchange hides behind the backward pass its step is taken at the link's rate
 // over 1 + o: a half of a per cent off on average, against simulated jobs. Jobs of one and the same
-// step lock, and may do better, or worse. A job that sends and receives in turn, as workers of
-// servers on nodes of their own do, is on each direction for half of its exchange, and meets there
-// those who are. It leaves out that a step that got longer sends less
-// often beside a third job's hidden part, and flows in unequal numbers, of which TCP gives each the
-// same.
+// step lock, and may do better, or worse. A job that sends and receives in turn, as synchronous
+// workers of servers on nodes of their own do, is on each direction for half of its exchange, and
+// meets there those who are. It leaves out that a step that got longer sends less often beside a
+// third job's hidden part, and flows in unequal numbers, of which TCP gives each the same.
 //
 // Note that o is nought exactly where nobody else sends, never falls with any r, is at least the
 // sum of all r and at most the number of the others; and that B' is B / (1 + o) exactly where b is

@@ -65,6 +65,58 @@ TEST(LinkBusy, IsTheTimeOfTheBytesOfADirection) {
   }
 }
 
+// A frame of Ethernet takes 1538 bytes of the line, 1448 of which are a job's.
+Duration<> OnTheLine(DataSize<> bytes, const Plan& plan) {
+  return bytes / (*plan.link.bandwidth * (1448.0 / 1538.0));
+}
+
+Plan Asynchronous(int nodes, int devices, int servers) {
+  Plan plan = Sends(Strategy::kPsAsync, nodes, 2, 32);
+  plan.placement = Placement(static_cast<std::size_t>(nodes), devices);
+  plan.servers = servers;
+  return plan;
+}
+
+// Asynchronous workers of a node push and pull at the same time: each direction of its link carries
+// the model once for each of them, however long they wait for each other. A server on a link like
+// theirs has its share of what all workers send.
+TEST(LinkBusy, CountsAllAsynchronousWorkersOfANode) {
+  const Predictor& predictor = Of("resnet50");
+  for (const int devices : {1, 2, 4}) {
+    Plan plan = Asynchronous(2, devices, 4);
+    plan.server_link.bandwidth = GigabitsPerSecond(100.0);
+    const Prediction alone = predictor.Predict(plan);
+    const Duration<> sending = OnTheLine(alone.traffic.per_worker * devices, plan);
+    EXPECT_NEAR(LinkBusy(predictor, plan).share, sending / alone.step_time, 1e-6) << devices;
+    EXPECT_NEAR(LinkBusy(predictor, plan).share, alone.async_servers->worker_link, 0.01) << devices;
+    const SharingJob job{&predictor, plan};
+    for (const SharedJob& shared : ShareLink({job, job})) {
+      EXPECT_GE(shared.beside, sending * (2 * (1 - 1e-6))) << "no link carries more than it can";
+    }
+  }
+  Plan plan = Asynchronous(4, 1, 1);
+  const Prediction alone = predictor.Predict(plan);
+  const Duration<> sending = OnTheLine(*alone.traffic.per_server * plan.workers(), plan);
+  EXPECT_NEAR(LinkBusy(predictor, plan).share, sending / alone.step_time, 1e-6);
+}
+
+// Synchronous workers push and then pull. Where the network copies what a server sends, or adds up
+// what it is sent, the other direction of its link is the full one.
+TEST(LinkBusy, IsThatOfTheFullerDirection) {
+  const Predictor& predictor = Of("resnet50");
+  Plan plan = Sends(Strategy::kPsSync, 8, 2, 32);
+  plan.servers = 1;
+  for (const auto& [copies, adds] :
+       {std::pair(false, false), std::pair(true, false), std::pair(false, true)}) {
+    plan.server.multicast = copies;
+    plan.server.in_network_aggregation = adds;
+    const Prediction alone = predictor.Predict(plan);
+    const DataSize<> bytes = Max(*alone.traffic.server_in, *alone.traffic.server_out);
+    const double busy = OnTheLine(bytes, plan) / alone.step_time;
+    EXPECT_NEAR(LinkBusy(predictor, plan).share, busy, 1e-6) << copies << adds;
+  }
+}
+
 TEST(LinkBusy, IsNothingWhereNothingLeavesANode) {
   Plan plan = Sends(Strategy::kRing, 1, 10, 16);
   plan.placement = {4};
