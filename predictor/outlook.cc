@@ -99,6 +99,8 @@ JobStretch MakeStretch(double updates, const JobOutlook& job, const Prediction& 
   stretch.updates = updates;
   stretch.samples = job.update_batch * updates;
   stretch.time = job.update_interval * updates;
+  stretch.low = stretch.time * (p.low / p.step_time);
+  stretch.high = stretch.time * (p.high / p.step_time);
   // Steps of one worker, which are what a step's price and energy are of.
   const double steps = stretch.time / p.step_time;
   const auto for_steps = [&](const std::optional<double>& per_step) {
@@ -156,9 +158,9 @@ void CheckOutlookOptions(const OutlookOptions& options) {
     throw InputError(At("noise-scale"), fmt::format("{}", options.noise_scale->si()),
                      "is out of range", "at least 0");
   }
-  if (options.least_steps && !(*options.least_steps > 0)) {
+  if (options.least_steps && !(*options.least_steps >= 1)) {
     throw InputError(At("least-steps"), fmt::format("{}", *options.least_steps), "is out of range",
-                     "more than 0");
+                     "at least 1");
   }
   const bool noise = options.noise_scale.has_value();
   RequireWith(noise, "noise-scale", options.known_batch || options.least_steps,
@@ -201,6 +203,12 @@ JobOutlook MakeOutlook(const Prediction& p, const Plan& plan, const Cluster& clu
     job.failures = MakeFailures(p, plan, job, options);
   }
   if (options.data_set) {
+    if (*options.data_set < job.update_batch) {
+      throw InputError(
+          At("data-set"), fmt::format("{}", options.data_set->in(kSamples)),
+          "is less than a step takes",
+          fmt::format("at least the {} samples of a step", job.update_batch.in(kSamples)));
+    }
     job.epoch = MakeStretch(StepsPerEpoch(*options.data_set, job.update_batch), job, p);
   }
   if (options.noise_scale && options.least_steps) {

@@ -93,6 +93,9 @@ struct JobStretch {
   double updates = 0;  // of the model
   SampleCount<> samples;
   Duration<> time;  // without failures
+  // By the 90 % interval of the step.
+  Duration<> low;
+  Duration<> high;
   std::optional<double> price_usd;
   std::optional<double> energy_j;
   // The same with failures, where those are stated: nodes are paid for while they recover.
@@ -138,7 +141,8 @@ struct JobOutlook {
 };
 
 // The outlook as far as the facts allow; options are not checked against each other. `device` is
-// the data sheet of the device in use.
+// the data sheet of the device in use. Throws InputError for a data set of fewer samples than an
+// update takes.
 JobOutlook MakeOutlook(const Prediction& prediction, const Plan& plan, const Cluster& cluster,
                        const std::optional<Device>& device, const OutlookOptions& options);
 

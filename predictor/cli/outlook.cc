@@ -47,7 +47,8 @@ bool ServersBind(const Prediction& p) {
 std::string StretchText(const JobStretch& s, const StepSpending& spending, const char* unit,
                         bool at_least = false) {
   std::string text = at_least ? "at least " : "";
-  text += fmt::format("{} {}, {}", FormatCount(s.updates), unit, FormatDuration(s.time));
+  text += fmt::format("{} {}, {} (90 % interval {} to {})", FormatCount(s.updates), unit,
+                      FormatDuration(s.time), FormatDuration(s.low), FormatDuration(s.high));
   if (s.price_usd) text += ", " + FormatMoney(*s.price_usd);
   if (s.energy_j) {
     const char* bound = spending.energy_at_most && !at_least ? "at most " : "";
@@ -66,6 +67,8 @@ Json StretchJson(const std::optional<JobStretch>& s) {
   return {{"updates", NumberJson(s->updates)},
           {"samples", CountJson(s->samples.in(kSamples))},
           {"time_s", NumberJson(s->time.in(kSeconds))},
+          {"low_s", NumberJson(s->low.in(kSeconds))},
+          {"high_s", NumberJson(s->high.in(kSeconds))},
           {"price_usd", NumberJson(s->price_usd)},
           {"energy_j", NumberJson(s->energy_j)},
           {"time_with_failures_s", OptionalJson(s->time_with_failures, kSeconds)},

@@ -300,6 +300,10 @@ TEST(OutlookCli, RecommendTakesAnObjective) {
   EXPECT_EQ(fastest.at("objective"), "throughput");
   EXPECT_EQ(fastest.at("objective_gain"), fastest.at("gain"));
   const Json goodput = JsonOf(base + noise + Words{"--objective", "goodput"});
+  // Who tells what a sample is worth asks for it, and may say otherwise.
+  EXPECT_EQ(JsonOf(base + noise), goodput);
+  EXPECT_EQ(JsonOf(base + noise + Words{"--objective", "throughput"}).at("objective"),
+            "throughput");
   const Json& best = goodput.at("best");
   EXPECT_NEAR(best.at("goodput_samples_per_s").get<double>(),
               best.at("throughput_samples_per_s").get<double>() *

@@ -188,6 +188,9 @@ TEST(Outlook, AnEpochCountsEverySampleOnce) {
   const JobStretch sync = *Outlook(options).epoch;
   EXPECT_DOUBLE_EQ(sync.updates, 100);  // of 512 samples
   EXPECT_DOUBLE_EQ(sync.time.in(kSeconds), 200);
+  // As far apart as the ends of the step.
+  EXPECT_NEAR(sync.low.in(kSeconds), 200 / std::exp(0.16448536), 1e-9);
+  EXPECT_NEAR(sync.high.in(kSeconds), 200 * std::exp(0.16448536), 1e-9);
   EXPECT_NEAR(*sync.price_usd, 0.4, 1e-13);
   EXPECT_NEAR(*sync.energy_j, 368000, 1e-6);
   EXPECT_FALSE(sync.time_with_failures.has_value());
@@ -206,6 +209,17 @@ TEST(Outlook, AnEpochCountsEverySampleOnce) {
   EXPECT_DOUBLE_EQ(async.epoch->updates, 800);
   EXPECT_DOUBLE_EQ(async.epoch->time.in(kSeconds), 200);
   EXPECT_NEAR(*async.epoch->price_usd, 0.4, 1e-13);
+}
+
+TEST(Outlook, AnEpochHasAtLeastTheSamplesOfAStep) {
+  OutlookOptions options;
+  options.data_set = Samples(511.0);
+  EXPECT_TRUE(Says(ErrorOf([&] { Outlook(options); }),
+                   "--data-set: '511' is less than a step takes; allowed: at least the 512 samples "
+                   "of a step"));
+  EXPECT_NO_THROW(Outlook(options, ServerPlan(Strategy::kPsAsync, 1))) << "64 of one worker";
+  options.data_set = Samples(512.0);
+  EXPECT_DOUBLE_EQ(Outlook(options).epoch->updates, 1);
 }
 
 TEST(Outlook, TheNoiseScaleSaysWhatASampleIsWorth) {
@@ -357,6 +371,7 @@ TEST(Outlook, OptionsNameWhatTheyNeed) {
        {"--restart-time", "--node-mtbf"}},
       {[](OutlookOptions* o) { o->time_limit = Seconds(0.0); }, {"--time-limit", "more than 0"}},
       {[](OutlookOptions* o) { o->data_set = Samples(0.0); }, {"--data-set", "more than 0"}},
+      {[](OutlookOptions* o) { o->least_steps = 0.5; }, {"--least-steps", "at least 1"}},
       {[](OutlookOptions* o) {
          o->node_mtbf = Seconds(0.0);
          o->checkpoint_time = Seconds(1.0);
