@@ -7,11 +7,13 @@
 
 #include "data/plan/bucket_words.h"
 #include "data/plan/limits.h"
+#include "data/record/host_texts.h"
 #include "data/values/compression.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/training_facts.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/measured_step.h"
 #include "predictor/cli/outlook.h"
 #include "predictor/cli/what_fits.h"
 #include "predictor/search/unequal.h"
@@ -251,16 +253,22 @@ std::string NothingFitsText(const RecommendOutcome& outcome, const Plan& plan, c
     return fmt::format("{} {}", FormatCount(count), count == 1 ? one : more);
   };
   if (outcome.considered == 0) return "No plan fits.\n";
-  std::string text = fmt::format("No plan fits: of {} considered, ", outcome.considered);
+  std::vector<std::string> reasons;
   if (outcome.out_of_memory > 0) {
-    text += some(outcome.out_of_memory, "runs out of memory", "run out of memory");
+    reasons.push_back(some(outcome.out_of_memory, "runs out of memory", "run out of memory"));
   }
   if (outcome.over_global_batch > 0) {
-    text += outcome.out_of_memory > 0 ? " and " : "";
-    text += some(outcome.over_global_batch, "exceeds", "exceed");
-    text += fmt::format(" the global batch of {}", search.most_global_batch);
+    reasons.push_back(fmt::format("{} the global batch of {}",
+                                  some(outcome.over_global_batch, "exceeds", "exceed"),
+                                  search.most_global_batch));
   }
-  text += ".\n";
+  const Cluster& cluster = target.cluster;
+  if (outcome.over_nodes > 0) {
+    reasons.push_back(fmt::format("{} more nodes than {} has",
+                                  some(outcome.over_nodes, "needs", "need"), cluster.name));
+  }
+  std::string text = fmt::format("No plan fits: of {} considered, {}.\n", outcome.considered,
+                                 ListedNames(reasons));
   const int fewest = search.workers.empty()
                          ? plan.workers()
                          : *std::min_element(search.workers.begin(), search.workers.end());
@@ -272,6 +280,12 @@ std::string NothingFitsText(const RecommendOutcome& outcome, const Plan& plan, c
                       FormatCount(fewest), FormatCount(fewest))
                 : "Less is in a step with fewer workers, a smaller --try-local-batch or a smaller "
                   "--try-accumulation.\n";
+  }
+  if (outcome.over_nodes > 0) {
+    text += fmt::format(
+        "Keep --try-workers to {} at most, or state more nodes in the cluster "
+        "file.\n",
+        cluster.nodes * cluster.devices_per_node);
   }
   if (outcome.out_of_memory > 0) text += WhatFitsText(target, plan, search);
   return text;
@@ -368,6 +382,7 @@ Json RecommendJson(const RecommendOutcome& outcome, const Target& target,
   json["considered"] = outcome.considered;
   json["out_of_memory"] = outcome.out_of_memory;
   json["over_global_batch"] = outcome.over_global_batch;
+  json["over_nodes"] = outcome.over_nodes;
   json["left_out"] = Json::array();
   for (const LeftOut& left_out : ReasonsLeftOut(outcome, search)) {
     json["left_out"].push_back({{"plans", left_out.plans}, {"reason", left_out.reason}});
@@ -384,10 +399,11 @@ Json RecommendJson(const RecommendOutcome& outcome, const Target& target,
   json["baseline_usable"] =
       outcome.baseline ? Json(IsUsable(*outcome.baseline, search)) : Json(nullptr);
   json["pays_from"] = outcome.best && !outcome.is_advice ? PayoffJson(outcome.payoff) : nullptr;
-  json["binding_constraint"] = outcome.best                ? outcome.binding
-                               : outcome.out_of_memory > 0 ? "the device's memory"
-                               : outcome.considered > 0    ? "the global batch limit"
-                                                           : "what does not go together";
+  json["binding_constraint"] = outcome.best                    ? outcome.binding
+                               : outcome.out_of_memory > 0     ? "the device's memory"
+                               : outcome.over_global_batch > 0 ? "the global batch limit"
+                               : outcome.over_nodes > 0        ? "the nodes of the cluster"
+                                                               : "what does not go together";
   json["shares"] = unequal ? UnequalJson(*unequal) : Json(nullptr);
   json["pareto"] = Json::array();
   for (const Recommendation& r : outcome.pareto) {
@@ -416,8 +432,8 @@ void AddSearchOptions(po::options_description* options) {
       "(the plan's)")("most-global-batch", OptionValue("N"),
                       "samples of one optimizer step that training tolerates (8192)")(
       "objective", OptionValue("O"),
-      "what is to be best: throughput (the default), goodput (needs --noise-scale and "
-      "--known-batch), price (samples per USD), energy (samples per J)");
+      "what is to be best: throughput (the default), goodput (the default with --noise-scale and "
+      "--known-batch, which it needs), price (samples per USD), energy (samples per J)");
   AddNoiseOptions(options);
 }
 
@@ -449,8 +465,9 @@ RecommendOptions ReadSearch(const Arguments& args, const Target& target, const P
   search.compressions = ParseList(args, "try-compress", ParseCompression);
   search.most_global_batch =
       ReadInteger(args, "most-global-batch", 1, 1'000'000'000, search.most_global_batch);
-  if (args.Has("objective")) search.objective = ParseObjective(args.Text("objective"));
   search.outlook = ReadOutlookOptions(args);
+  search.objective = args.Has("objective") ? ParseObjective(args.Text("objective"))
+                                           : DefaultObjective(search.outlook);
   search.device = target.facts;
   if (search.objective == Objective::kGoodput && !search.outlook.noise_scale) {
     throw InputError(OptionPlace("objective"), "goodput", "needs the noise scale",
@@ -464,6 +481,7 @@ RecommendOptions ReadSearch(const Arguments& args, const Target& target, const P
 int RunRecommend(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddTargetOptions(&options);
+  AddKnownOptions(&options);
   AddPlanOptions(&options);
   AddSearchOptions(&options);
   options.add_options()("json", "print one JSON object")("help", "print this text");
@@ -485,7 +503,7 @@ int RunRecommend(const std::vector<std::string>& arguments) {
               "--noise-scale 4000 --known-batch 256\n");
     return kDone;
   }
-  const Target target = ReadTarget(args);
+  const Target target = ReadKnownTarget(args);
   const Plan plan = ReadPlan(args, target);
   RequireBatch(plan);
   const RecommendOptions search = ReadSearch(args, target, plan);

@@ -362,7 +362,7 @@ class Closed {
         devices_(devices_per_node),
         limits_(limits),
         facts_(predictor.Facts(plan)) {
-    single_ = predictor_.PredictStep(Scaled(plan, 1, devices_)).total();
+    single_ = predictor_.PredictStep(Scaled(plan, 1, devices_));
     const Plan whole = Shared(plan, 1, devices_, limits.strong_global_batch);
     const StepTime<double> step = predictor_.PredictStep(whole);
     work_ = step.compute() - step.update;
@@ -480,7 +480,8 @@ class Closed {
     }
     closed_.half_efficiency = AtItsAnswer(on, [&](const Plan& plan) {
       const Law law = At(plan);
-      return WorkersAtEfficiency(law.growth, 0.5, single_, law.compute, law.hidden);
+      return WorkersAtEfficiency(law.growth, 0.5, StepAlone(predictor_, single_, plan), law.compute,
+                                 law.hidden);
     });
     closed_.crossing = AtItsAnswer(on, [&](const Plan& plan) {
       const Law law = At(plan);
@@ -623,8 +624,8 @@ class Closed {
   const int devices_;
   const ScalingLimits& limits_;
   const StepFacts facts_;
-  Duration<> single_;  // step of one worker
-  Duration<> work_;    // of the fixed step
+  StepTime<double> single_;  // of one worker
+  Duration<> work_;          // of the fixed step
   ClosedLimits closed_;
 };
 

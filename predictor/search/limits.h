@@ -47,7 +47,8 @@ struct ScalingPoint {
   int workers = 1;
   Duration<> step_time;
   SampleRate<> throughput;
-  // Throughput / that of as many single workers with the samples that each has: weak scaling.
+  // Throughput / that of as many single workers with the samples that each has, and the update of
+  // what each has of the model: weak scaling.
   double efficiency = 1;
 };
 

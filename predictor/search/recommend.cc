@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "data/plan/check.h"
@@ -23,11 +25,32 @@ constexpr long long kMostNodesInAll = 100'000'000;
 // The share of a step from which on compute is all that binds it.
 constexpr double kNearlyAll = 0.95;
 
-// The hosts of so many nodes, where there is no choice of them and all have names.
-std::vector<std::string> NamedHosts(const Cluster& cluster, int nodes) {
-  std::vector<std::string> hosts = HostsOfAllNodes(cluster, nodes);
-  if (std::find(hosts.begin(), hosts.end(), "") != hosts.end()) hosts.clear();
+// The hosts that a plan had best take, where all of the cluster have names: there may be no choice
+// without a slow one. None where any of them would do as well.
+std::vector<std::string> QuickestHosts(const Predictor& predictor, const Plan& plan) {
+  const auto nodes = static_cast<std::size_t>(plan.nodes());
+  const Cluster& cluster = predictor.cluster();
+  std::vector<std::string> hosts = HostsOfAllNodes(cluster, std::max(plan.nodes(), cluster.nodes));
+  if (std::find(hosts.begin(), hosts.end(), "") != hosts.end()) return {};
+  if (hosts.size() <= nodes) return hosts;
+  // A plan waits for its slowest host, so that each is as good as the step on nodes like it alone.
+  std::vector<std::pair<Duration<>, std::string>> by_step;
+  Plan alike = plan;
+  for (std::string& host : hosts) {
+    alike.hosts.assign(nodes, host);
+    by_step.emplace_back(predictor.PredictStep(alike).total(), std::move(host));
+  }
+  std::sort(by_step.begin(), by_step.end());
+  if (by_step.front().first == by_step.back().first) return {};
+  hosts.clear();
+  for (std::size_t i = 0; i < nodes; ++i) hosts.push_back(std::move(by_step[i].second));
   return hosts;
+}
+
+// Whether a plan needs nodes that the cluster does not have. Who gives a plan that does asks what
+// more nodes would do.
+bool IsBeyond(const Cluster& cluster, const Plan& given, const Plan& candidate) {
+  return candidate.nodes() > cluster.nodes && given.nodes() <= cluster.nodes;
 }
 
 template <class T>
@@ -92,7 +115,7 @@ void ForEachCandidate(const Predictor& predictor, const Plan& plan, int devices_
     Plan base = plan;
     if (workers != plan.workers()) {
       base = WithPlacement(plan, FillNodes(workers, devices_per_node));
-      base.hosts = NamedHosts(predictor.cluster(), base.nodes());
+      base.hosts.clear();
     }
     Plan placed = base;
     for (const Strategy strategy : Or(options.strategies, {plan.strategy})) {
@@ -149,9 +172,13 @@ void ForEachCandidate(const Predictor& predictor, const Plan& plan, int devices_
   }
 }
 
+// Whether the noise scale says what a sample is worth.
+bool TellsWorth(const OutlookOptions& outlook) {
+  return outlook.noise_scale && outlook.known_batch;
+}
+
 bool KnowsWorth(const RecommendOptions& options) {
-  return options.objective != Objective::kThroughput && options.outlook.noise_scale &&
-         options.outlook.known_batch;
+  return options.objective != Objective::kThroughput && TellsWorth(options.outlook);
 }
 
 [[noreturn]] void RefuseObjective(Objective objective, const char* needs) {
@@ -196,7 +223,7 @@ std::string ComputeAlone(const Predictor& predictor, const Recommendation& best,
   const Plan& plan = best.plan;
   if (TraitsOf(plan.strategy).exchanges && plan.workers() <= kMostCount / 2) {
     Plan wider = OnFilledNodes(plan, 2 * plan.workers(), devices_per_node);
-    wider.hosts.clear();
+    wider.hosts = QuickestHosts(predictor, wider);
     const Prediction twice = predictor.Predict(wider);
     const bool is_twice = wider.workers() == 2 * plan.workers();
     if (is_twice && twice.throughput < best.prediction.throughput) {
@@ -267,17 +294,30 @@ std::vector<Recommendation> FeasibleOf(const Predictor& predictor, const Plan& p
   std::vector<Recommendation> feasible;
   long long nodes = 0;
   std::optional<Plan> refused;
+  // By workers, strategy and servers: those of the first plan that has them.
+  std::map<std::tuple<int, Strategy, int>, std::vector<std::string>> quickest;
   const auto consider = [&](const Plan& candidate, bool goes_together) {
     if (!goes_together) {
       if (++outcome->not_together == 1) refused = candidate;
       return;
     }
     ++outcome->considered;
+    if (IsBeyond(predictor.cluster(), plan, candidate)) {
+      ++outcome->over_nodes;
+      return;
+    }
     if (candidate.global_batch() > options.most_global_batch) {
       ++outcome->over_global_batch;
       return;
     }
-    Recommendation r{candidate, predictor.Predict(candidate), 0, 0};
+    Recommendation r{candidate, {}, 0, 0};
+    if (candidate.workers() != plan.workers()) {
+      const auto [hosts, is_new] =
+          quickest.try_emplace({candidate.workers(), candidate.strategy, candidate.servers});
+      if (is_new) hosts->second = QuickestHosts(predictor, candidate);
+      r.plan.hosts = hosts->second;
+    }
+    r.prediction = predictor.Predict(r.plan);
     if (!r.prediction.memory.may_fit()) {
       ++outcome->out_of_memory;
       return;
@@ -290,8 +330,8 @@ std::vector<Recommendation> FeasibleOf(const Predictor& predictor, const Plan& p
                                    kMostNodesInAll),
                        "fewer workers, or fewer batches and intervals to try");
     }
-    r.efficiency = Efficiency(predictor, candidate, r.prediction);
-    r.score = Score(predictor, candidate, r.prediction, options);
+    r.efficiency = Efficiency(predictor, r.plan, r.prediction);
+    r.score = Score(predictor, r.plan, r.prediction, options);
     feasible.push_back(std::move(r));
   };
   ForEachCandidate(predictor, plan, devices_per_node, options, consider);
@@ -318,6 +358,10 @@ const Recommendation& BestOf(const std::vector<Recommendation>& feasible, double
 }
 
 }  // namespace
+
+Objective DefaultObjective(const OutlookOptions& outlook) {
+  return TellsWorth(outlook) ? Objective::kGoodput : Objective::kThroughput;
+}
 
 RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int devices_per_node,
                            const RecommendOptions& options) {
@@ -395,6 +439,7 @@ std::optional<Plan> FindFitting(const Predictor& predictor, const Plan& plan, in
   std::optional<Plan> found;
   const auto consider = [&](const Plan& candidate, bool goes_together) {
     if (found || !goes_together || candidate.global_batch() > options.most_global_batch) return;
+    if (IsBeyond(predictor.cluster(), plan, candidate)) return;
     CheckPlan(candidate);
     if (predictor.Memory(candidate).may_fit()) found = candidate;
   };
@@ -409,6 +454,7 @@ std::vector<LeftOut> ReasonsLeftOut(const RecommendOutcome& outcome,
       {outcome.out_of_memory, "out of memory"},
       {outcome.over_global_batch,
        fmt::format("more than the global batch of {}", options.most_global_batch)},
+      {outcome.over_nodes, "more nodes than the cluster has"},
       {outcome.no_better, fmt::format("no better than another of no larger global batch, or than "
                                       "{}",
                                       may_keep ? "the plan as given" : "half of the best")},

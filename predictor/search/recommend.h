@@ -25,6 +25,10 @@ inline constexpr int kObjectiveCount = 4;
 inline constexpr const char* kObjectiveNames[kObjectiveCount] = {"throughput", "goodput", "price",
                                                                  "energy"};
 
+// What is to be best where nobody says: as in the other searches for batches, what a sample is
+// worth counts where the noise scale tells it.
+Objective DefaultObjective(const OutlookOptions& outlook);
+
 struct RecommendOptions {
   // Candidates; an empty list means the sensible ones: the plan's own value for strategies,
   // servers, bucket, what is shared out and compression; for batches and accumulation those of
@@ -58,7 +62,7 @@ struct Recommendation {
 };
 
 struct RecommendOutcome {
-  // The best candidate; empty when none fits the memory and the global batch.
+  // The best candidate; empty when none fits the memory, the global batch and the cluster's nodes.
   std::optional<Recommendation> best;
   // The plan as given, exactly. It may not fit the memory, or exceed the global batch.
   std::optional<Recommendation> baseline;
@@ -81,6 +85,7 @@ struct RecommendOutcome {
   // How many of them are not in `pareto`, each for one reason.
   int out_of_memory = 0;
   int over_global_batch = 0;
+  int over_nodes = 0;   // more than the cluster has, where the plan as given needs no more
   int no_better = 0;    // than another of no larger global batch, or than the plan as given
   int little_gain = 0;  // better than the best within the tolerance, with a larger global batch
   // Beside them: compression or shares that do not go with a strategy, nodes, or each other.
@@ -99,15 +104,16 @@ std::vector<LeftOut> ReasonsLeftOut(const RecommendOutcome& outcome,
 // Whether the plan as given could be used: it fits the memory, and the global batch.
 bool IsUsable(const Recommendation& given, const RecommendOptions& options);
 
-// `plan` gives what is not searched: links, hosts, and the values compared against. Throws
+// `plan` gives what is not searched: links, hosts, and the values compared against. Other numbers
+// of workers take the hosts on which they are quickest, where all have names and differ. Throws
 // InputError when the objective needs a fact that is not known: the noise scale, a price, a power;
 // and for a strategy that RequireKeptWith refuses beside what the plan states and nothing searches;
 // and as a prediction does where shares and compression are stated and go with no candidate.
 RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int devices_per_node,
                            const RecommendOptions& options);
 
-// A plan that Recommend would consider and that the memory and the global batch allow; none where
-// there is none. Throws InputError for a plan that no model covers.
+// A plan that Recommend would consider and that memory, global batch and the cluster's nodes allow;
+// none where there is none. Throws InputError for a plan that no model covers.
 std::optional<Plan> FindFitting(const Predictor& predictor, const Plan& plan, int devices_per_node,
                                 const RecommendOptions& options);
 

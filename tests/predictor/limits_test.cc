@@ -16,6 +16,7 @@
 #include "data/workloads/catalog.h"
 #include "model/network/transport.h"
 #include "model/overlap/buckets.h"
+#include "predictor/search/one_worker.h"
 #include "predictor/search/payoff.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/devices.h"
@@ -109,14 +110,15 @@ TEST(Limits, NodesThatShareTheModelOutAreFull) {
   const ScalingLimits limits = FindScalingLimits(predictor, plan, kThree, {.most_workers = 20});
   EXPECT_EQ(limits.most_workers, 18);
   std::vector<int> workers;
-  const double single = Throughput(predictor, On(plan, 1));
+  const StepTime<double> one = predictor.PredictStep(On(plan, 1));
   for (const ScalingPoint& point : limits.curve) {
     workers.push_back(point.workers);
     Plan there = plan;
     there.placement = FillNodes(point.workers, kThree);
     const double expected = Throughput(predictor, there);
     EXPECT_NEAR(point.throughput.in(kSamplesPerSecond), expected, 1e-9 * expected);
-    EXPECT_NEAR(point.efficiency, expected / (single * point.workers), 1e-9);
+    const StepTime<double> step = predictor.PredictStep(there);
+    EXPECT_NEAR(point.efficiency, (one.total() - one.update + step.update) / step.total(), 1e-9);
   }
   EXPECT_EQ(workers, std::vector<int>({1, 2, 3, 6, 15, 18}));
   for (const int found : {limits.best_workers, limits.strong_best_workers}) {
@@ -338,6 +340,35 @@ TEST(Payoff, AccumulatesNothingThatDoesNotFit) {
     EXPECT_EQ(FindPayoff(predictor, plan, wanted, 1e9).accumulation_steps.has_value(),
               batch != most);
   }
+}
+
+// Of a model that is shared out each worker updates its share, and one that exchanges nothing would
+// do no less: none does more than all of its work.
+TEST(Limits, ShardedWorkersAreHeldAgainstTheUpdateOfTheirShare) {
+  Workload workload = *FindWorkload("opt_1.3b@512");
+  workload.optimizer = Optimizer::kAdam;
+  const Predictor predictor(Cluster(), workload, T4(), "t4");
+  Plan plan = On(BasePlan(Strategy::kAllreduce), 16);
+  plan.shard = Shard::kParameters;
+  plan.local_batch = 1;
+  plan.link.bandwidth = GigabitsPerSecond(400.0);
+  plan.link.transport = Transport::kRdma;
+  const ScalingLimits limits =
+      FindScalingLimits(predictor, plan, kDevicesPerNode, {.most_workers = 64});
+  const StepTime<double> one = predictor.PredictStep(On(plan, 1));
+  for (const ScalingPoint& point : limits.curve) {
+    const StepTime<double> step = predictor.PredictStep(On(plan, point.workers));
+    const Duration<> alone = one.total() - one.update + step.update;
+    EXPECT_NEAR(point.efficiency, alone / step.total(), 1e-12) << point.workers;
+    EXPECT_LE(point.efficiency, 1 + 1e-12) << point.workers;
+  }
+  EXPECT_LT(predictor.PredictStep(plan).update, one.update * 0.1) << "the update is shared out";
+  // Slow nodes update more slowly, and workers at full speed by themselves do not.
+  Plan slow = plan;
+  slow.slow_nodes = 1;
+  slow.slow_speed = 0.5;
+  const SampleRate<> alone = RatesAlone(predictor, plan, OneWorkerOf(plan)).Of(plan);
+  EXPECT_NEAR(RatesAlone(predictor, slow, OneWorkerOf(slow)).Of(slow) / alone, 1, 1e-12);
 }
 
 TEST(Limits, HalfEfficiencyIsForGood) {

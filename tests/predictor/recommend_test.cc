@@ -349,6 +349,63 @@ TEST(Recommend, AllNodesAreThoseThatThereAre) {
   EXPECT_TRUE(Recommend(unnamed, plan, 1, options).best->plan.hosts.empty());
 }
 
+// Fewer nodes than there are may be chosen among, and are those on which the plan is quickest.
+TEST(Recommend, FewerNodesAreTheQuickestThereAre) {
+  const auto best = [](const Truth& truth, int workers) {
+    Cluster cluster = CalibratedCluster(truth);
+    cluster.nodes = 4;
+    const Predictor predictor(cluster, *FindWorkload("resnet50"), DeviceWith(Gibibytes(16.0)));
+    RecommendOptions options;
+    options.workers = {workers};
+    options.local_batches = {32};
+    options.accumulation_steps = {1};
+    Plan given = AllreducePlan({1}, 32);
+    given.strategy = Strategy::kAllreduce;
+    const Recommendation found = *Recommend(predictor, given, 1, options).best;
+    EXPECT_EQ(found.prediction.step_time, predictor.Predict(found.plan).step_time);
+    return found.plan.hosts;
+  };
+  using Hosts = std::vector<std::string>;
+  const DataRate<> fast = GigabitsPerSecond(10.0);
+  const DataRate<> slow = GigabitsPerSecond(0.1);
+  Truth truth = PlausibleTruth();
+  truth.host_links = {{"a", fast}, {"b", slow}, {"c", fast}, {"d", slow}};
+  EXPECT_EQ(best(truth, 2), Hosts({"a", "c"}));
+  EXPECT_EQ(best(truth, 3), Hosts({"a", "c", "b"})) << "no three are without a slow one";
+  EXPECT_EQ(best(truth, 4), Hosts({"a", "b", "c", "d"}));
+  truth.host_links = {{"a", fast}, {"b", fast}, {"c", fast}, {"d", fast}};
+  EXPECT_EQ(best(truth, 3), Hosts()) << "any do as well";
+  truth.host_slowdowns = {{"a", 1.5}};
+  EXPECT_EQ(best(truth, 3), Hosts({"b", "c", "d"}));
+  // A link that is a little slower is better than a host that computes much more slowly.
+  truth.host_links["b"] = GigabitsPerSecond(9.0);
+  EXPECT_EQ(best(truth, 3), Hosts({"c", "d", "b"}));
+}
+
+// What the cluster does not have is left out, unless the plan as given asks what it would do.
+TEST(Recommend, MoreNodesThanThereAreAreLeftOut) {
+  Cluster cluster = CalibratedCluster(PlausibleTruth());
+  cluster.nodes = 2;
+  const Predictor predictor(cluster, *FindWorkload("resnet50"), DeviceWith(Gibibytes(16.0)));
+  RecommendOptions options;
+  options.workers = {1, 8, 9, 64};
+  options.local_batches = {32};
+  options.accumulation_steps = {1};
+  const Plan given = AllreducePlan({4}, 32);
+  const RecommendOutcome some = Recommend(predictor, given, kDevicesPerNode, options);
+  EXPECT_EQ(some.best->plan.workers(), 8);
+  EXPECT_EQ(some.over_nodes, 2);
+  EXPECT_EQ(some.considered, 4);
+  EXPECT_EQ(ReasonsLeftOut(some, options).front().reason, "more nodes than the cluster has");
+  const RecommendOutcome what_if =
+      Recommend(predictor, AllreducePlan({4, 4, 4}, 32), kDevicesPerNode, options);
+  EXPECT_EQ(what_if.best->plan.workers(), 64);
+  EXPECT_EQ(what_if.over_nodes, 0);
+  options.workers = {9, 64};
+  EXPECT_FALSE(Recommend(predictor, given, kDevicesPerNode, options).best.has_value());
+  EXPECT_FALSE(FindFitting(predictor, given, kDevicesPerNode, options).has_value());
+}
+
 TEST(Recommend, BatchesStayNearTheCalibratedOnes) {
   const RecommendOutcome outcome =
       Recommend(MakePredictor(), AllreducePlan({1, 1}, 32), kDevicesPerNode, {});
@@ -372,6 +429,15 @@ TEST(Recommend, ASmallerGlobalBatchWinsAmongEquals) {
 }
 
 // ---- Other objectives.
+
+TEST(Recommend, WhatASampleIsWorthCountsWhereItIsKnown) {
+  OutlookOptions outlook;
+  EXPECT_EQ(DefaultObjective(outlook), Objective::kThroughput);
+  outlook.noise_scale = Samples(1000.0);
+  EXPECT_EQ(DefaultObjective(outlook), Objective::kThroughput) << "against no batch";
+  outlook.known_batch = Samples(256.0);
+  EXPECT_EQ(DefaultObjective(outlook), Objective::kGoodput);
+}
 
 RecommendOptions Weighing(Objective objective) {
   RecommendOptions options;
@@ -551,6 +617,7 @@ TEST(Recommend, CountsWhatItLeavesOut) {
   bool of_all[4] = {};
   for (const Question& q : Questions()) {
     const RecommendOutcome outcome = Recommend(predictor, q.plan, kDevicesPerNode, q.options);
+    EXPECT_EQ(outcome.over_nodes, 0);
     const int counts[] = {outcome.out_of_memory, outcome.over_global_batch, outcome.no_better,
                           outcome.little_gain};
     int left_out = 0;
@@ -576,6 +643,7 @@ TEST(Recommend, SaysWhyItLeavesOut) {
   RecommendOutcome outcome;
   outcome.out_of_memory = 1;
   outcome.over_global_batch = 2;
+  outcome.over_nodes = 5;
   outcome.no_better = 3;
   outcome.little_gain = 4;
   RecommendOptions options;
@@ -583,11 +651,12 @@ TEST(Recommend, SaysWhyItLeavesOut) {
   options.most_global_batch = 640;
   std::vector<std::string> reasons;
   for (const LeftOut& reason : ReasonsLeftOut(outcome, options)) reasons.push_back(reason.reason);
-  EXPECT_EQ(reasons,
-            (std::vector<std::string>{
-                "out of memory", "more than the global batch of 640",
-                "no better than another of no larger global batch, or than half of the best",
-                "better by at most 7.5 %, with a larger global batch"}));
+  EXPECT_EQ(
+      reasons,
+      (std::vector<std::string>{
+          "out of memory", "more than the global batch of 640", "more nodes than the cluster has",
+          "no better than another of no larger global batch, or than half of the best",
+          "better by at most 7.5 %, with a larger global batch"}));
 }
 
 // Of compression and shares each pair is tried, or counted as one that cannot be.
