@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "data/plan/check.h"
+#include "model/step/answer.h"
 #include "model/step/discrepancy.h"
+#include "model/step/slow_ends.h"
 
 namespace stepcast {
 namespace {
@@ -40,6 +42,42 @@ CalibratedRange Extended(CalibratedRange range, const Cluster& cluster, const Pl
 double DiscrepancyOf(const Plan& plan, const CalibratedRange& range, const std::string& scope) {
   return Discrepancy(plan, range, range.BatchesOf(scope));
 }
+
+// The plan that matters.
+class Goal {
+ public:
+  Goal(const BelievedModel& model, const Plan& plan)
+      : plan_(plan),
+        hosts_(model.belief().SlowestOf(plan)),
+        model_(model.Facts(plan)),
+        answer_(model_.Answer(model.belief().ParametersAt(hosts_), Derivatives::kAll)),
+        scatter_(model.belief().ScatterOf(model_.facts(), answer_.sync_share)),
+        gradient_(model.belief().ByPosition(answer_.log_step_gradient, hosts_)) {}
+
+  const Eigen::VectorXd& gradient() const { return gradient_; }
+
+  // V and V_e, of what is believed after runs of this range.
+  struct Variances {
+    double all = 0;
+    double above = 0;
+  };
+  Variances At(const Belief& belief, const CalibratedRange& range) const {
+    const double stated = answer_.log_step_gradient[kShareColumn] *
+                          belief.StatedShareLogSd(model_.facts(), hosts_.link);
+    const double all = gradient_.dot(belief.log_covariance() * gradient_) + Square(stated) +
+                       Square(scatter_) + Square(DiscrepancyOf(plan_, range, belief.scope()));
+    return {all, all + VarianceOfSlowEnds(belief, hosts_, model_.facts(), answer_.log_step_gradient,
+                                          answer_.step.total())};
+  }
+
+ private:
+  Plan plan_;
+  Belief::AtHosts hosts_;
+  PlanModel model_;
+  PlanAnswer answer_;
+  double scatter_;
+  Eigen::VectorXd gradient_;
+};
 
 // "flow_bandwidth (within 1.1x)": those whose variance falls most, and what remains.
 std::string Tells(const Belief& belief, const Eigen::MatrixXd& before,
@@ -89,21 +127,16 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
     candidate.device_seconds = DeviceSeconds(plan, candidate.answer.log_step);
     all.push_back(std::move(candidate));
   }
-  const BelievedModel::Answer goal = model.Evaluate(target);
-  const double scatter = Square(goal.scatter);
-  const auto variance = [&](const Eigen::MatrixXd& covariance, const CalibratedRange& measured) {
-    return goal.gradient.dot(covariance * goal.gradient) + scatter +
-           Square(DiscrepancyOf(target, measured, scope));
-  };
-
+  const Goal goal(model, target);
   Eigen::MatrixXd covariance = model.belief().log_covariance();
   CalibratedRange measured = range;
   const auto noise = [&](const Candidate& c) {
     return Square(c.answer.scatter) + Square(DiscrepancyOf(c.plan, measured, scope));
   };
   NextRuns result;
-  double now = variance(covariance, measured);
-  result.log_sd = std::sqrt(now);
+  const Goal::Variances now = goal.At(model.belief().After(covariance, measured), measured);
+  result.log_sd = std::sqrt(now.all);
+  result.log_sd_above = std::sqrt(now.above);
   while (static_cast<int>(result.runs.size()) < count) {
     std::vector<double> gains;
     for (const Candidate& c : all) {
@@ -113,7 +146,7 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
       }
       const Eigen::VectorXd product = covariance * c.answer.gradient;
       const double known =
-          Square(goal.gradient.dot(product)) / (c.answer.gradient.dot(product) + noise(c));
+          Square(goal.gradient().dot(product)) / (c.answer.gradient.dot(product) + noise(c));
       const double nearer =
           Square(DiscrepancyOf(target, measured, scope)) -
           Square(DiscrepancyOf(target, Extended(measured, model.cluster(), c.plan, scope), scope));
@@ -131,9 +164,9 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
     const Eigen::MatrixXd after =
         CovarianceAfter(covariance, chosen->answer.gradient, noise(*chosen));
     measured = Extended(measured, model.cluster(), chosen->plan, scope);
-    now = variance(after, measured);
+    const Goal::Variances then = goal.At(model.belief().After(after, measured), measured);
     result.runs.push_back({chosen->plan, Seconds(std::exp(chosen->answer.log_step)),
-                           chosen->device_seconds, std::sqrt(now),
+                           chosen->device_seconds, std::sqrt(then.all), std::sqrt(then.above),
                            Tells(model.belief(), covariance, after)});
     covariance = after;
   }
@@ -143,7 +176,9 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
 void AddHostRuns(const BelievedModel& model, const Plan& target, const CalibratedRange& range,
                  const std::set<std::string>& hosts, NextRuns* next) {
   if (model.workload().communication_only || hosts.size() < 2) return;
-  const double log_sd = next->runs.empty() ? next->log_sd : next->runs.back().log_sd;
+  const bool first = next->runs.empty();
+  const double log_sd = first ? next->log_sd : next->runs.back().log_sd;
+  const double log_sd_above = first ? next->log_sd_above : next->runs.back().log_sd_above;
   std::set<std::vector<std::string>> chosen;
   for (const NextRun& run : next->runs) chosen.insert(run.plan.hosts);
   for (const std::string& host : hosts) {
@@ -159,7 +194,7 @@ void AddHostRuns(const BelievedModel& model, const Plan& target, const Calibrate
     if (chosen.count(plan.hosts) > 0) continue;
     const double log_step = model.Evaluate(plan).log_step;
     next->runs.push_back({plan, Seconds(std::exp(log_step)), DeviceSeconds(plan, log_step), log_sd,
-                          "whether " + host + " computes like the others"});
+                          log_sd_above, "whether " + host + " computes like the others"});
   }
 }
 

@@ -6,15 +6,19 @@
 //
 // and so the variance of ln(step) of the plan that matters, t, from V to V':
 //
-//   V  = h' C h + s_t^2 + D_t^2,    V' = h' C' h + s_t^2 + D'_t^2
+//   V   = h' C h + b_t^2 + s_t^2 + D_t^2,    V'   = h' C' h + b'_t^2 + s_t^2 + D'_t^2
+//   V_e = V + E,                             V_e' = V' + E'
 //
 //   C      covariance of the parameters, in ln(value)
 //   g, h   d ln(step) / d ln(value) of plans c and t
+//   b      what is not known of the share that is reached of stated rates            [1]
 //   s      scatter of one measured step                                              [1]
 //   D      discrepancy of the formulas beyond the measured range (model/step/discrepancy.h); D'
-//          with the range that contains c
+//          and b' with the range that contains c
+//   V_e    the same for the upper end of the interval: E is of paces that no run has told
+//          (model/step/slow_ends.h); E' with C' and the range that contains c
 //
-// Runs are chosen one after another, each as if those before it had been measured: of the
+// Runs are chosen by V, one after another, each as if those before it had been measured: of the
 // candidates that lower V by at least half of what the best one does, the one that takes the fewest
 // device-seconds. The candidate's step time comes from the model, its length from kMeasuredSteps.
 //
@@ -48,12 +52,16 @@ struct NextRun {
   Plan plan;
   Duration<> step_time;       // expected
   double device_seconds = 0;  // that measuring it takes
-  double log_sd = 0;          // of ln(step) of the target, expected after this run and those before
-  std::string tells;          // the parameters of which it says most, with what remains unknown
+  // Of ln(step) of the target, expected after this run and those before; and for the upper end of
+  // its interval.
+  double log_sd = 0;
+  double log_sd_above = 0;
+  std::string tells;  // the parameters of which it says most, with what remains unknown
 };
 
 struct NextRuns {
-  double log_sd = 0;  // of ln(step) of the target, now
+  double log_sd = 0;  // the same, now
+  double log_sd_above = 0;
   std::vector<NextRun> runs;
 };
 

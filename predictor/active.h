@@ -3,7 +3,7 @@
 #define STEPCAST_PREDICTOR_ACTIVE_H_
 
 #include "model/step/answer.h"
-#include "model/step/slow_ends.h"
+#include "model/step/belief.h"
 #include "predictor/predictor.h"
 
 namespace stepcast {
@@ -20,9 +20,6 @@ struct Predictor::Active {
   }
   // Standard deviation of what has this gradient, by what is not known of the parameters.
   double LogSd(const PlanGradient& gradient, const Belief& belief) const;
-  // The variance of ln(step), whose gradient this is, for the upper end of its interval.
-  double VarianceAbove(const StepFacts& facts, const PlanGradient& gradient, Duration<> step,
-                       const Belief& belief) const;
 };
 
 }  // namespace stepcast

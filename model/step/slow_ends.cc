@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <optional>
 
 #include "model/statistics/normal.h"
@@ -131,6 +132,20 @@ bool SlowEnd::IsUntoldTo(const StepFacts& facts) const {
   }
   const bool rdma = internal::ExchangeLink(facts)->rdma();
   return over[static_cast<std::size_t>(rdma ? Transport::kRdma : Transport::kTcp)];
+}
+
+double VarianceOfSlowEnds(const Belief& belief, const Belief::AtHosts& hosts,
+                          const StepFacts& facts, const PlanGradient& gradient, Duration<> step) {
+  const ColumnSet matter = ColumnsThatMatter(facts, true);
+  WorstEnd worst;
+  for (const SlowEnd& end : SlowEndsOf(belief, hosts)) {
+    if (!matter[static_cast<std::size_t>(end.column)] || !end.IsUntoldTo(facts)) continue;
+    const double tangent =
+        std::inner_product(gradient.begin(), gradient.end(), end.along.begin(), 0.0);
+    const auto& [cluster, workload] = end.parameters;
+    worst.Include(tangent, step, EvaluateStep(facts, cluster, workload).total());
+  }
+  return worst.variance();
 }
 
 void WorstEnd::Include(double tangent, Duration<> step, Duration<> slow) {

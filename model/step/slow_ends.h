@@ -64,6 +64,10 @@ struct SlowEnd {
 // Those of a plan that these positions hold back.
 std::vector<SlowEnd> SlowEndsOf(const Belief& belief, const Belief::AtHosts& hosts);
 
+// V_e - V of the step of a plan that these positions hold back, and whose ln has this gradient.
+double VarianceOfSlowEnds(const Belief& belief, const Belief::AtHosts& hosts,
+                          const StepFacts& facts, const PlanGradient& gradient, Duration<> step);
+
 // The worst of a plan's ends, by derivatives and by steps.
 class WorstEnd {
  public:

@@ -17,8 +17,9 @@
 namespace stepcast::cli {
 namespace {
 
-// How far the 90 % interval of a step reaches above it, as a share.
-double HalfWidth(double log_sd) { return NinetyPercentFactor(log_sd) - 1; }
+// The upper end of the target's 90 % interval over its forecast: now, and expected after a run.
+double WithinNow(const ChosenRuns& wanted) { return wanted.now.high / wanted.now.step_time; }
+double WithinAfter(const NextRun& run) { return NinetyPercentFactor(run.log_sd_above); }
 
 std::string LaunchCommand(const Plan& plan) {
   std::string options = fmt::format("--batch-size {}", plan.local_batch);
@@ -94,7 +95,7 @@ ChosenRuns ChooseWanted(const Target& target, Plan goal,
 
 std::string WantedNow(const ChosenRuns& wanted) {
   return fmt::format("Now: a step of {}, within a factor of {:.2f} (90 % interval {} to {}).",
-                     FormatDuration(wanted.now.step_time), NinetyPercentFactor(wanted.next.log_sd),
+                     FormatDuration(wanted.now.step_time), WithinNow(wanted),
                      FormatDuration(wanted.now.low), FormatDuration(wanted.now.high));
 }
 
@@ -113,7 +114,7 @@ Table WantedTable(const ChosenRuns& wanted) {
   for (const NextRun& run : wanted.next.runs) {
     table.AddRow({std::to_string(++number), DescribePlan(run.plan), FormatDuration(run.step_time),
                   FormatDuration(Seconds(run.device_seconds)),
-                  fmt::format("a factor of {:.2f}", NinetyPercentFactor(run.log_sd)),
+                  fmt::format("a factor of {:.2f}", WithinAfter(run)),
                   run.tells.empty() ? "the formula, nearer to the target" : run.tells});
   }
   return table;
@@ -161,7 +162,7 @@ Json WantedJson(const ChosenRuns& wanted) {
   json["target"] = PlanJson(wanted.goal);
   json["step_time_s"] = wanted.now.step_time.in(kSeconds);
   json["log_sd"] = next.log_sd;
-  json["half_width"] = HalfWidth(next.log_sd);
+  json["half_width"] = WithinNow(wanted) - 1;
   const std::vector<std::string> rows = WantedRows(wanted);
   json["runs_header"] = rows[0];
   json["flags"] = wanted.now.flags;
@@ -172,7 +173,7 @@ Json WantedJson(const ChosenRuns& wanted) {
                             {"step_time_s", run.step_time.in(kSeconds)},
                             {"device_s", run.device_seconds},
                             {"log_sd", run.log_sd},
-                            {"half_width", HalfWidth(run.log_sd)},
+                            {"half_width", WithinAfter(run) - 1},
                             {"tells", run.tells},
                             {"command", LaunchCommand(run.plan)},
                             {"runs_row", rows[i + 1]}});

@@ -17,7 +17,9 @@
 
 #include "data/plan/check.h"
 #include "data/values/workload_scope.h"
+#include "model/statistics/normal.h"
 #include "model/step/discrepancy.h"
+#include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/wide_csv.h"
 
@@ -197,6 +199,51 @@ TEST(NextRuns, ExpectsWhatTheFormulaSays) {
   EXPECT_NEAR(next.runs[0].log_sd, std::sqrt(Variance(model, target, after, range)), 1e-9);
   EXPECT_NEAR(std::log(next.runs[0].step_time.in(kSeconds)), answer.log_step, 1e-12);
   EXPECT_NEAR(next.runs[0].device_seconds, 4 * (60 + 100 * std::exp(answer.log_step)), 1e-9);
+}
+
+// The width that is said of now is that of the forecast's upper end, and that of then the
+// forecast's after a fit that leaves the same uncertain: what runs of an exchange over a link have
+// told, up to that link's rate, has no slow end any more.
+TEST(NextRuns, ReachAsFarUpAsForecastsDo) {
+  constexpr std::optional<double> kNotStated;
+  for (const auto& [asked, measured] :
+       {std::pair(kNotStated, kNotStated), std::pair(std::optional(4.0), std::optional(4.0)),
+        std::pair(std::optional(40.0), std::optional(4.0))}) {
+    Cluster cluster = KnownBut({{"flow_bandwidth", 1.5}});
+    CalibratedRange& range = cluster.calibration->range;
+    range.max_nodes = range.max_workers = range.max_devices_per_node = 1;
+    range.exchanges.emplace();
+    Plan target = AllreducePlan({1, 1, 1, 1}, 32);
+    Plan run = AllreducePlan({1, 1}, 32);
+    if (asked) target.link.bandwidth = GigabitsPerSecond(*asked);
+    if (measured) run.link.bandwidth = GigabitsPerSecond(*measured);
+    const auto forecast = [&](const Cluster& of) {
+      const Workload workload = *FindWorkload("resnet50");
+      return Predictor(of, workload, std::nullopt, kSyntheticDevice).Predict(target);
+    };
+    const auto reach = [](const Prediction& p) {
+      return std::log(p.high / p.step_time) / kNinetyPercent;
+    };
+    const BelievedModel model = Model(cluster);
+    const NextRuns next = ChooseNextRuns(model, target, {run}, range, 1);
+    const Prediction now = forecast(cluster);
+    EXPECT_NEAR(next.log_sd, now.log_sd, 1e-9);
+    EXPECT_NEAR(next.log_sd_above, reach(now), 1e-9);
+    ASSERT_GT(next.log_sd_above, 1.1 * next.log_sd) << "or the case is none";
+    ASSERT_EQ(next.runs.size(), 1U);
+
+    const BelievedModel::Answer answer = model.Evaluate(run);
+    const double beyond = Discrepancy(run, range, range.local_batch.at(ScopeOfResnet()));
+    const double noise = answer.scatter * answer.scatter + beyond * beyond;
+    Cluster fitted = cluster;
+    fitted.calibration->log_covariance(kFlowBandwidth, kFlowBandwidth) = CovarianceAfter(
+        model.belief().log_covariance(), answer.gradient, noise)(kFlowBandwidth, kFlowBandwidth);
+    fitted.calibration->range.Include(cluster, run, ScopeOfResnet());
+    const Prediction then = forecast(fitted);
+    EXPECT_NEAR(next.runs[0].log_sd, then.log_sd, 1e-9);
+    EXPECT_NEAR(next.runs[0].log_sd_above, reach(then), 1e-9);
+    EXPECT_LT(next.runs[0].log_sd_above, next.log_sd_above);
+  }
 }
 
 // Where all values are known, a run nearer to the target still makes its forecast surer.
@@ -457,6 +504,7 @@ TEST(NextRunBounds, OfRunsOfHosts) {
   Plan target = AllreducePlan({2, 2}, 16);
   NextRuns next;
   next.log_sd = 0.7;
+  next.log_sd_above = 0.9;
   AddHostRuns(model, target, {}, {"a", "b"}, &next);
   ASSERT_EQ(next.runs.size(), 2U);
   for (const NextRun& run : next.runs) {
@@ -464,6 +512,7 @@ TEST(NextRunBounds, OfRunsOfHosts) {
     EXPECT_NEAR(run.step_time.in(kSeconds), step, 1e-12);
     EXPECT_NEAR(run.device_seconds, 2 * (60 + 100 * step), 1e-9);
     EXPECT_EQ(run.log_sd, 0.7);
+    EXPECT_EQ(run.log_sd_above, 0.9);
     EXPECT_EQ(run.tells, "whether " + run.plan.hosts.at(0) + " computes like the others");
     EXPECT_EQ(run.plan.local_batch, 16);
   }
