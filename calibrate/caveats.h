@@ -21,7 +21,8 @@ struct PlansExtent {
 
 // What to know of a fit, a sentence each without its full stop, the gravest first: the model does
 // not describe the runs; times as of another unit; rows that repeat others; hosts, nodes, devices
-// that the cluster file does not have; a parameter at the edge of its range; nothing decided by the
+// that the cluster file does not have; a parameter at the edge of its range; one that is further
+// from what is believed of it than three of its prior's standard deviations; nothing decided by the
 // runs; one batch only; no run between nodes, or none on three. Empty for an outcome that is not
 // usable.
 std::vector<std::string> Caveats(const CalibrationProblem& problem,
