@@ -29,10 +29,19 @@ enum class ComputeSource {
   kFromOtherTraining
 };
 
+// How fast each device does the products of its model, three times those of the forward pass for
+// each sample that counts: not what is computed again, nor what the rest of the step computes.
+struct ModelWork {
+  WorkRate<> rate;                // in the mean of all devices and of the whole step
+  std::optional<double> of_peak;  // of the data sheet at the precision of training (MFU)
+};
+
 struct Prediction {
   Duration<> step_time;
   // 90 % prediction interval of one measured step: as far below as above in ln(step), unless no
-  // run told a pace (model/step/slow_ends.h), and never below that of the compute alone.
+  // run told a pace (model/step/slow_ends.h), and never below that of the compute alone, nor below
+  // what the products of dense layers take at the peak of the data sheet, where that alone tells of
+  // compute and it is in 16 bits or fewer.
   Duration<> low;
   Duration<> high;
   double log_sd = 0;  // of ln(measured / predicted), of all that follows together
@@ -44,7 +53,8 @@ struct Prediction {
   Duration<> p50;
   Duration<> p95;
   Duration<> p99;
-  SampleRate<> throughput;  // of all workers
+  SampleRate<> throughput;        // of all workers
+  std::optional<ModelWork> work;  // of a workload whose layers are known
   // The parts add up to step_time. For ps-async all times are one worker's, and synchronisation is
   // the part of it that shows: what is hidden is not known apart.
   StepTime<double> breakdown;

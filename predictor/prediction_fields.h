@@ -45,6 +45,10 @@ void ForEachPredicted(const Prediction& p, const Visit& visit) {
   visit("quantiles", "p95_s", p.p95);
   visit("quantiles", "p99_s", p.p99);
   visit(nullptr, "throughput_samples_per_s", p.throughput.in(kSamplesPerSecond));
+  if (p.work) {
+    visit("work", "flop_per_s", p.work->rate.si());
+    visit("work", "share_of_peak", p.work->of_peak);
+  }
   const StepTime<double>& b = p.breakdown;
   visit("breakdown", "forward_s", b.forward);
   visit("breakdown", "backward_s", b.backward);

@@ -8,7 +8,6 @@
 #include <cctype>
 #include <cmath>
 #include <cstddef>
-#include <numeric>
 #include <sstream>
 #include <string_view>
 #include <unordered_set>
@@ -36,6 +35,7 @@
 #include "model/step/discrepancy.h"
 #include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
+#include "model/step/slow_ends.h"
 #include "model/step/workload_counts.h"
 #include "model/sync/idleness.h"
 #include "predictor/active.h"
@@ -123,10 +123,10 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
   if (facts) {
     device_memory_ = facts->memory;
     memory_bandwidth_ = facts->memory_bandwidth;
-    lacks_peak_ = !HasPeak(*facts, workload_.precision);
+    peak_ = PeakOf(*facts, workload_.precision);
     const bool needs_peak =
         compute_source_ != ComputeSource::kFitted && compute_source_ != ComputeSource::kNone;
-    if (workload_.precision == Precision::kFp8 && lacks_peak_ && needs_peak) {
+    if (workload_.precision == Precision::kFp8 && !peak_ && needs_peak) {
       throw InputError({"", 0, "precision"}, NameOf(workload_.precision),
                        "needs units that compute in 8 bits, and the data sheet of " + device_ +
                            " states no peak of such",
@@ -139,6 +139,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
     attention_layers_ = attention.all;
     fusable_layers_ = attention.fusable;
   }
+  forward_flop_ = workload_.forward_flop();
   recomputes_nothing_ = workload_.recompute == Recompute::kFull && !HasBlocks(workload_);
   if (cluster_.calibration) {
     calibrated_batches_ = cluster_.calibration->range.BatchesOf(belief_->scope());
@@ -291,20 +292,6 @@ double Predictor::Active::LogSd(const PlanGradient& gradient, const Belief& beli
   return std::sqrt(std::max(0.0, variance));
 }
 
-double Predictor::Active::VarianceAbove(const StepFacts& facts, const PlanGradient& gradient,
-                                        Duration<> step, const Belief& belief) const {
-  const ColumnSet matter = ColumnsThatMatter(facts, true);
-  WorstEnd worst;
-  for (const SlowEnd& end : SlowEndsOf(belief, hosts)) {
-    if (!matter[static_cast<std::size_t>(end.column)] || !end.IsUntoldTo(facts)) continue;
-    const double tangent =
-        std::inner_product(gradient.begin(), gradient.end(), end.along.begin(), 0.0);
-    const auto& [cluster, workload] = end.parameters;
-    worst.Include(tangent, step, EvaluateStep(facts, cluster, workload).total());
-  }
-  return std::pow(LogSd(gradient, belief), 2) + worst.variance();
-}
-
 void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
                             const Active& active, Prediction* prediction) const {
   const StepTime<double>& step = prediction->breakdown;
@@ -319,16 +306,17 @@ void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const Plan
                           : Discrepancy(plan, {}, calibrated_batches_));
   prediction->log_sd = std::hypot(prediction->parameter_log_sd, prediction->scatter_log_sd,
                                   prediction->discrepancy_log_sd);
-  const double above =
-      active.VarianceAbove(facts, answer.log_step_gradient, prediction->step_time, *belief_);
+  const double at_ends = VarianceOfSlowEnds(*belief_, active.hosts, facts, answer.log_step_gradient,
+                                            prediction->step_time);
   prediction->high = prediction->step_time *
-                     NinetyPercentFactor(std::hypot(std::sqrt(above), prediction->scatter_log_sd,
-                                                    prediction->discrepancy_log_sd));
-  // However little is known of the network, no step is shorter than its compute.
+                     NinetyPercentFactor(std::hypot(prediction->log_sd, std::sqrt(at_ends)));
+  // However little is known of the network, no step is shorter than its compute, nor that than at
+  // the device's peak.
   const double compute_log_sd = std::hypot(active.LogSd(answer.log_compute_gradient, *belief_),
                                            belief_->ScatterAt(0), prediction->discrepancy_log_sd);
-  prediction->low = Max(prediction->step_time / NinetyPercentFactor(prediction->log_sd),
-                        step.compute() / NinetyPercentFactor(compute_log_sd));
+  prediction->low = Max(Max(prediction->step_time / NinetyPercentFactor(prediction->log_sd),
+                            step.compute() / NinetyPercentFactor(compute_log_sd)),
+                        belief_->LeastCompute(facts));
 }
 
 Prediction Predictor::Predict(const Plan& plan) const {
@@ -371,6 +359,7 @@ Prediction Predictor::Predict(const Plan& plan) const {
     WaitForInput(internal::ArrivalOf(with_input), step, &prediction);
   }
   prediction.throughput = CountedSamples(plan) / prediction.step_time;
+  prediction.work = WorkIn(plan, prediction.throughput);
   prediction.traffic = facts.strategy == plan.strategy
                            ? CountTraffic(plan, facts.gradient)
                            : CountTraffic(ResolvedPlan(plan, facts), facts.gradient);
@@ -737,6 +726,29 @@ void Predictor::AddLossFlags(const Plan& plan, const StepFacts& facts, Limiter l
 
 namespace {
 
+// What hangs on the transport of a fast link, where nobody says which it is.
+void AddTransportFlag(const Predictor& predictor, const Plan& plan, const StepFacts& facts,
+                      Prediction* prediction) {
+  constexpr double kWorthSaying = 1.5;
+  const DataRate<> slowest = GigabitsPerSecond(25.0);  // that network cards with RDMA commonly have
+  const LinkFacts& link = facts.link;
+  const Origin origin = predictor.belief().origin(kFlowBandwidth);
+  const bool is_told = link.transport || link.congestion_control ||
+                       (origin != Origin::kPrior && origin != Origin::kFittedPrior);
+  if (prediction->breakdown.limiter != Limiter::kFlow || is_told || !link.bandwidth ||
+      *link.bandwidth < slowest) {
+    return;
+  }
+  Plan remote = plan;
+  remote.link.transport = Transport::kRdma;
+  const Duration<> step = predictor.PredictStep(remote).total();
+  if (prediction->step_time < step * kWorthSaying) return;
+  prediction->flags.push_back(fmt::format(
+      "nobody says how nodes are connected: TCP is assumed; over RDMA (InfiniBand, RoCE: "
+      "--transport rdma) a step of {} workers takes {:.3g} s, not {:.3g} s",
+      plan.workers(), step.in(kSeconds), prediction->step_time.in(kSeconds)));
+}
+
 // What hangs on the width of what workers with shares of a model in 16 bits exchange, where the
 // plan says nothing of it.
 void AddWidthFlag(const Predictor& predictor, const Plan& plan, const StepFacts& facts,
@@ -775,6 +787,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
         "and the interval may be too wide or too narrow");
   }
   AddPriorFlag(plan, answer, prediction);
+  AddTransportFlag(*this, plan, facts, prediction);
   AddWidthFlag(*this, plan, facts, prediction);
   if (prediction->breakdown.coding.si() > 0 && !plan.compress_rate) {
     flags.emplace_back(
@@ -811,6 +824,16 @@ std::optional<std::string> MemoryFlag(const MemoryNeed& memory) {
       "memory is counted as {}, and the device has {}: a fitted run that needs no less has run, "
       "which tells more than the count",
       need, available);
+}
+
+std::optional<ModelWork> Predictor::WorkIn(const Plan& plan, SampleRate<> throughput) const {
+  constexpr double kPasses = 3;  // backward is two of forward
+  if (!(forward_flop_.si() > 0)) return std::nullopt;
+  ModelWork work;
+  work.rate = WorkRate<>::FromSi(kPasses * forward_flop_.si() * throughput.si() / plan.workers());
+  // Slow nodes may be other devices.
+  if (peak_ && plan.slow_nodes == 0) work.of_peak = work.rate / *peak_;
+  return work;
 }
 
 double Prediction::idle_ratio() const { return IdlenessRatio(breakdown.compute(), step_time); }
@@ -870,7 +893,7 @@ void Predictor::AddTrainingFlags(std::vector<std::string>* flags) const {
                           compute_source_ == ComputeSource::kFromDevice ||
                           compute_source_ == ComputeSource::kFromOtherDevice ||
                           compute_source_ == ComputeSource::kFromOtherTraining;
-  if (from_sheet && lacks_peak_) {
+  if (from_sheet && !peak_) {
     flags->push_back(fmt::format("the data sheet of {} states no peak at {}: that of fp32 assumed",
                                  device_, NameOf(workload_.precision)));
   }

@@ -85,6 +85,7 @@ class Predictor {
  private:
   struct Active;  // the parameters that one plan uses: predictor/active.h
   Active ActiveParameters(const Plan& plan) const;
+  std::optional<ModelWork> WorkIn(const Plan& plan, SampleRate<> throughput) const;
   void SetInterval(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
                    const Active& active, Prediction* prediction) const;
   StepFacts Facts(const Plan& plan, const Active& active, std::string* why = nullptr) const;
@@ -114,7 +115,8 @@ class Predictor {
   std::string device_;
   std::optional<DataSize<>> device_memory_;
   std::optional<DataRate<>> memory_bandwidth_;
-  bool lacks_peak_ = false;  // its data sheet, at the workload's precision
+  std::optional<WorkRate<>> peak_;  // of its data sheet, at the workload's precision
+  Work<> forward_flop_;             // of a sample
   // Of a workload that has it fused: layers of attention, and those that are such.
   int attention_layers_ = 0;
   int fusable_layers_ = 0;

@@ -6,6 +6,8 @@ namespace {
 // A vector unit does two 16-bit operations in the place of one of 32 bits; more is another unit.
 constexpr double kMostOfVectors = 2.5;
 
+}  // namespace
+
 std::optional<WorkRate<>> PeakOf(const Device& device, Precision precision) {
   switch (precision) {
     case Precision::kFp32:
@@ -20,12 +22,6 @@ std::optional<WorkRate<>> PeakOf(const Device& device, Precision precision) {
       return device.fp8;
   }
   return std::nullopt;
-}
-
-}  // namespace
-
-bool HasPeak(const Device& device, Precision precision) {
-  return PeakOf(device, precision).has_value();
 }
 
 std::optional<DeviceSheet> SheetOf(const Device& device, Precision precision) {

@@ -26,8 +26,8 @@ struct DeviceSheet {
   double process_nm = 0;       // as the foundry calls it; 0: unknown, as without a limit
 };
 
-// Whether the sheet states the peak at that precision.
-bool HasPeak(const Device& device, Precision precision);
+// Of products at that precision; empty where the sheet states none.
+std::optional<WorkRate<>> PeakOf(const Device& device, Precision precision);
 
 // Empty without a peak at 32 bits and a memory bandwidth. A precision whose peak the sheet does not
 // have is computed at that of 32 bits; fp8 at that of bf16, which is what all but dense layers are.

@@ -1,5 +1,6 @@
 #include "model/compute/sheet_compute.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <map>
@@ -117,6 +118,21 @@ FittedCurve<double> SheetCompute::Curve() const {
     host = time.host;
   }
   return CurveThrough(batches, seconds, Duration<>(), host);
+}
+
+Duration<> SheetCompute::LeastOfASample() const {
+  if (!HasSixteenBits(workload_.precision) || !sheet_.matrix_units) return {};
+  double flop = 0;
+  bool gradients = false;
+  for (std::size_t i = 0; i < workload_.layers.size(); ++i) {
+    const Layer& layer = workload_.layers[i];
+    const bool passes_back = std::exchange(gradients, gradients || !layer.tensors.empty());
+    if (layer.kind != LayerKind::kDense) continue;
+    const double passes =
+        1 + (gradients ? 1 : 0) + (passes_back ? 1 : 0) + (recomputed_[i] ? 1 : 0);
+    flop += passes * layer.forward_flop.si();
+  }
+  return Seconds(flop / std::max(sheet_.flop_per_s, sheet_.narrow_flop_per_s));
 }
 
 std::vector<double> SheetCompute::BackwardSeconds(double batch) const {

@@ -50,6 +50,10 @@ class SheetCompute {
   // Forward and backward as the step model's curve, as near as it comes to all batches of
   // kCurveBatches.
   FittedCurve<double> Curve() const;
+  // What the products of dense layers take of a sample, forward and backward, at the device's peak:
+  // the least, at any batch. 0 but in 16 bits or fewer by units for matrices: other units may have
+  // a faster one beside them, which runs take whose precision was not told.
+  Duration<> LeastOfASample() const;
   // Seconds of each layer's backward pass, in forward order; those of fused attention are its last
   // layer's.
   std::vector<double> BackwardSeconds(double batch) const;

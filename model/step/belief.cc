@@ -153,8 +153,7 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
   origins_.assign(log_values_.size(), Origin::kPrior);
   if (cluster.calibration) {
     Within(cluster.name, [&] { TakeCalibration(*cluster.calibration, workload, facts, device); });
-    const CalibratedRange& range = cluster.calibration->range;
-    rates_ = range.bandwidth;
+    TakeRange(cluster.calibration->range);
     const auto is_fitted = [&](int position) { return origin(position) == Origin::kFitted; };
     const bool is_same_for_all =
         std::none_of(cluster.hosts.begin(), cluster.hosts.end(),
@@ -165,11 +164,27 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
                      [&](const auto& entry) { return is_fitted(entry.second); }))) {
       log_tested_rate_ = std::log(cluster.link.bandwidth->si());
     }
-    fitted_nodes_ = range.max_nodes;
-    fitted_devices_per_node_ = range.max_devices_per_node;
-    fitted_exchanges_ = range.exchanges;
+  }
+  if (compute_ == ComputeBelief::kDataSheet) {
+    least_of_a_sample_ = SheetCompute(workload, *facts).LeastOfASample();
   }
   values_ = PlanParameters::FromLogs(log_values_.data(), &log_values_[kWorkloadOffset], nullptr);
+}
+
+Duration<> Belief::LeastCompute(const StepFacts& facts) const {
+  if (!facts.has_compute) return {};
+  return least_of_a_sample_ * (facts.batch * facts.accumulation_steps);
+}
+
+Belief Belief::After(Eigen::MatrixXd log_covariance, const CalibratedRange& range) const {
+  Belief after = *this;
+  after.log_covariance_ = std::move(log_covariance);
+  after.TakeRange(range);
+  if (range.BatchesOf(scope_)) {
+    after.compute_ = ComputeBelief::kFitted;
+    after.least_of_a_sample_ = {};
+  }
+  return after;
 }
 
 double Belief::ScatterOf(const StepFacts& facts, double sync_share) const {
@@ -191,6 +206,12 @@ double Belief::StatedShareLogSd(const LinkFacts& link, const LinkFacts& server_l
     log_sd = std::sqrt(log_sd * log_sd + off * off + log_covariance_(position, position));
   }
   return std::min(log_sd, kStatedLinkLogSd);
+}
+
+double Belief::StatedShareLogSd(const StepFacts& facts, int position) const {
+  static constexpr LinkFacts kNone;
+  return StatedShareLogSd(
+      facts.link, facts.server.HasOwnLink(facts.servers) ? facts.server_link : kNone, position);
 }
 
 const ParameterSpec& Belief::SpecOf(int position) const {
@@ -463,6 +484,13 @@ void Belief::TakeCovariance(const Calibration& calibration) {
     }
     log_covariance_(column.position, column.position) += column.variance;
   }
+}
+
+void Belief::TakeRange(const CalibratedRange& range) {
+  rates_ = range.bandwidth;
+  fitted_nodes_ = range.max_nodes;
+  fitted_devices_per_node_ = range.max_devices_per_node;
+  fitted_exchanges_ = range.exchanges;
 }
 
 Cluster WithUsableCalibration(Cluster cluster, const std::string& file) {

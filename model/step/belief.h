@@ -69,12 +69,17 @@ class Belief {
   // together, and goes before what runs of others tell.
   Belief(const Cluster& cluster, const Workload& workload, const std::optional<Device>& facts,
          const std::string& device, const ProfiledCompute* profile = nullptr);
+  // The same values after more runs, which leave this covariance of them; `range` spans all runs.
+  Belief After(Eigen::MatrixXd log_covariance, const CalibratedRange& range) const;
 
   const std::vector<double>& log_values() const { return log_values_; }
   double log_value(int position) const { return log_values_[static_cast<std::size_t>(position)]; }
   const Eigen::MatrixXd& log_covariance() const { return log_covariance_; }
   Origin origin(int position) const { return origins_[static_cast<std::size_t>(position)]; }
   ComputeBelief compute() const { return compute_; }
+  // What a step computes for at the least, at the device's peak, where nothing but its data sheet
+  // tells of compute; else 0.
+  Duration<> LeastCompute(const StepFacts& facts) const;
   // That of the calibration whose values are the workload's (FittedScope).
   const std::string& scope() const { return scope_; }
   // Of kFromOtherTraining.
@@ -101,6 +106,7 @@ class Belief {
   // rate, and how well it is known: who states of a link what the file said of it knows no more of
   // it than the runs told, and less where they told of other links alone.
   double StatedShareLogSd(const LinkFacts& link, const LinkFacts& server_link, int position) const;
+  double StatedShareLogSd(const StepFacts& facts, int position) const;
   // The most nodes, and devices on a node, of the runs that were fitted: 0 where there are none.
   int fitted_nodes() const { return fitted_nodes_; }
   int fitted_devices_per_node() const { return fitted_devices_per_node_; }
@@ -166,6 +172,7 @@ class Belief {
                         const std::optional<Device>& facts, const std::string& device);
   void SetTransferred(int parameter, double log_value, Source source);
   void TakeCovariance(const Calibration& calibration);
+  void TakeRange(const CalibratedRange& range);
 
   std::string workload_;  // "resnet50 on t4"
   std::string scope_;
@@ -177,6 +184,7 @@ class Belief {
   std::vector<std::pair<std::string, int>> host_links_;
   std::vector<std::pair<std::string, int>> host_slowdowns_;
   ComputeBelief compute_ = ComputeBelief::kDataSheet;
+  Duration<> least_of_a_sample_;
   OtherTraining other_training_;
   int fitted_nodes_ = 0;
   int fitted_devices_per_node_ = 0;

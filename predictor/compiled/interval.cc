@@ -544,9 +544,7 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, Duration<> 
                   s.range, s.batches);
   const double beyond = profile_sd * profile_sd + discrepancy * discrepancy;
   const double scatter = s.belief.ScatterOf(f, shown / step);
-  static constexpr LinkFacts kNone;
-  const LinkFacts& of_servers = f.server.HasOwnLink(f.servers) ? f.server_link : kNone;
-  const double share_log_sd = s.belief.StatedShareLogSd(f.link, of_servers, t.link);
+  const double share_log_sd = s.belief.StatedShareLogSd(f, t.link);
   const auto variance = [&](const Gradient& by) {
     const double by_share = by[kShareColumn] * share_log_sd;
     return std::max(0.0, t.covariance.Of(by)) + by_share * by_share;
@@ -562,7 +560,7 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, Duration<> 
     const double above = Above(query, gradient, by_parameters, step);
     forecast->high = step * NinetyPercentFactor(std::sqrt(above + others));
   }
-  forecast->low = step / factor;
+  forecast->low = Max(step / factor, s.belief.LeastCompute(f));
   // However little is known of the network, no step is shorter than its compute; which is looked at
   // only where it can matter, 1 + x being less than e^x.
   const double compute_scatter = s.belief.ScatterAt(0);

@@ -99,6 +99,10 @@ void BindPrediction(py::module_* m) {
           "throughput_samples_per_s",
           [](const P& p) { return p.prediction.throughput.in(kSamplesPerSecond); },
           "float : of all workers")
+      .def_property_readonly(
+          "work", part("work"),
+          "dict : FLOP/s of each device, three times those of the forward pass, and their share of "
+          "its peak (MFU), or None")
       .def_property_readonly("uncertainty", part("uncertainty"),
                              "dict : standard deviations of ln(measured / predicted), by cause")
       .def_property_readonly("quantiles", part("quantiles"),

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/io/machines.h"
 #include "data/workloads/catalog.h"
 #include "model/compute/operation_curve.h"
 #include "tests/support/devices.h"
@@ -84,10 +85,10 @@ TEST(DeviceSheet, OfEightBitsIsThatOfBf16BesideProducts) {
   Device device = MakeDevice(67, 3350);
   device.bf16 = TeraflopPerSecond(989.0);
   const DeviceSheet none = SheetOf(device, Precision::kFp8).value();
-  EXPECT_FALSE(HasPeak(device, Precision::kFp8));
+  EXPECT_FALSE(PeakOf(device, Precision::kFp8));
   EXPECT_EQ(none.narrow_flop_per_s, 0);
   device.fp8 = TeraflopPerSecond(1979.0);
-  EXPECT_TRUE(HasPeak(device, Precision::kFp8));
+  EXPECT_TRUE(PeakOf(device, Precision::kFp8));
   const DeviceSheet sheet = SheetOf(device, Precision::kFp8).value();
   EXPECT_EQ(sheet.narrow_flop_per_s, 1979e12);
   EXPECT_EQ(sheet.flop_per_s, 989e12);
@@ -379,6 +380,49 @@ TEST(SheetCompute, TheBackwardPassHasItsShare) {
   }
 }
 
+// Of two dense layers with an activation before each, the first has no gradient to pass on.
+TEST(SheetCompute, TheLeastOfASampleIsItsDenseLayersAtThePeak) {
+  Device device = MakeDevice(10, 320);
+  device.fp16 = TeraflopPerSecond(100.0);
+  Workload workload = TwoLayers();
+  workload.layers.push_back(workload.layers.front());
+  workload.trainable_parameters = 2000;
+  const auto least = [&] { return SheetCompute(workload, device).LeastOfASample().si(); };
+  EXPECT_EQ(least(), 0) << "units of 32 bits may not be those that a run took";
+  workload.precision = Precision::kFp16;
+  EXPECT_DOUBLE_EQ(least(), (2 + 3) * 2e6 / 100e12);
+  device.fp16 = TeraflopPerSecond(20.0);
+  EXPECT_EQ(least(), 0) << "nor those of vectors";
+}
+
+// No forecast is quicker, on no device: neither the sum of the operations nor the step model's
+// curve.
+TEST(SheetCompute, NoNetworkIsQuickerThanAtThePeak) {
+  int above = 0;
+  for (const Device& device :
+       ReadDevices(std::string(STEPCAST_SOURCE_DIR) + "/data/machines/gpus.yaml")) {
+    for (const Precision precision : {Precision::kFp16, Precision::kBf16, Precision::kFp8}) {
+      if (!PeakOf(device, precision)) continue;
+      for (const char* name : {"gpt2", "bert_base", "llama2_7b", "vit_b_16", "resnet50"}) {
+        Workload workload = FindWorkload(name).value();
+        workload.precision = precision;
+        if (!HasSheetTime(workload, device)) continue;
+        const SheetCompute sheet(workload, device);
+        const FittedCurve<double> curve = sheet.Curve();
+        for (const double batch : {1.0, 32.0, 1024.0}) {
+          const Duration<> least = sheet.LeastOfASample() * batch;
+          const SheetTime time = sheet.At(batch);
+          EXPECT_LE(least, time.forward + time.backward)
+              << device.name << " " << name << " " << batch;
+          EXPECT_LE(least.si(), curve.per_sample.si() * batch) << device.name << " " << name;
+          above += least.si() > 0 ? 1 : 0;
+        }
+      }
+    }
+  }
+  EXPECT_GE(above, 1000);
+}
+
 // Half the bytes, and the peak of the tensor cores. The update is that of 32 bits.
 TEST(SheetCompute, SixteenBitsAreFaster) {
   const Workload resnet = *FindWorkload("resnet50");
@@ -415,10 +459,10 @@ TEST(SheetCompute, IsAtTheWorkloadsPrecision) {
 TEST(DeviceSheet, KnowsWhichPeaksItHas) {
   Device device = MakeDevice(10, 320);
   device.fp16 = TeraflopPerSecond(80.0);
-  EXPECT_TRUE(HasPeak(device, Precision::kFp32));
-  EXPECT_TRUE(HasPeak(device, Precision::kFp16));
-  EXPECT_FALSE(HasPeak(device, Precision::kTf32));
-  EXPECT_FALSE(HasPeak(device, Precision::kBf16));
+  EXPECT_TRUE(PeakOf(device, Precision::kFp32));
+  EXPECT_TRUE(PeakOf(device, Precision::kFp16));
+  EXPECT_FALSE(PeakOf(device, Precision::kTf32));
+  EXPECT_FALSE(PeakOf(device, Precision::kBf16));
   EXPECT_EQ(SheetOf(device, Precision::kBf16)->flop_per_s, 10e12);
   EXPECT_EQ(SheetOf(device, Precision::kBf16)->element_bytes, 2);
 }

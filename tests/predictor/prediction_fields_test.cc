@@ -27,6 +27,7 @@ Names NamesOfThePrediction() {
   prediction.server_times.emplace();
   prediction.server_phases.emplace();
   prediction.async_servers.emplace();
+  prediction.work.emplace();
   Names names;
   const auto note = [&](const char* group, const char* name, const auto&) {
     names.keys.insert(group != nullptr ? group : name);

@@ -18,9 +18,11 @@
 
 #include "data/io/machines.h"
 #include "data/workloads/catalog.h"
+#include "model/compute/sheet_compute.h"
 #include "model/statistics/normal.h"
 #include "model/step/slow_ends.h"
 #include "predictor/binding.h"
+#include "predictor/compiled_plan.h"
 #include "predictor/explanation.h"
 #include "predictor/prediction_fields.h"
 #include "tests/calibrate/synthetic_runs.h"
@@ -101,6 +103,77 @@ TEST(Predictor, IsTheFormulaAtTheCalibratedValues) {
     if (plan.bucket || UsesServers(plan.strategy)) continue;
     EXPECT_NEAR(predictor.Predict(plan).step_time / synthetic.TrueStep("resnet50", plan), 1, 1e-12);
   }
+}
+
+TEST(Predictor, WorkIsThreeForwardPassesOfASampleByTheStep) {
+  Device device;
+  device.name = kSyntheticDevice;
+  device.fp32 = TeraflopPerSecond(20.0);
+  const Workload workload = *FindWorkload("resnet50");
+  const Predictor predictor(CalibratedCluster(PlausibleTruth()), workload, device);
+  Plan plan = AllreducePlan({1, 1}, 32);
+  const Prediction p = predictor.Predict(plan);
+  ASSERT_TRUE(p.work);
+  const double flop = 3 * workload.forward_flop().si() * plan.local_batch;
+  EXPECT_NEAR(p.work->rate.si(), flop / p.step_time.in(kSeconds), 1e-9 * p.work->rate.si());
+  EXPECT_NEAR(p.work->of_peak.value(), p.work->rate.si() / 20e12, 1e-12);
+  // A peak of another precision is none, and slow nodes may be of other devices.
+  Workload narrow = workload;
+  narrow.precision = Precision::kBf16;
+  const Predictor of_narrow(CalibratedCluster(PlausibleTruth()), narrow, device);
+  EXPECT_FALSE(of_narrow.Predict(plan).work->of_peak);
+  plan.slow_nodes = 1;
+  plan.slow_speed = 0.5;
+  EXPECT_FALSE(predictor.Predict(plan).work->of_peak);
+  // Of a network that is known by its size alone nobody knows the products.
+  const Predictor of_size(CalibratedCluster(PlausibleTruth()), *FindWorkload("message_1000000"),
+                          device);
+  EXPECT_FALSE(of_size.Predict(AllreducePlan({1, 1}, 32)).work);
+}
+
+// A wide interval ends where the device would be at its peak, and a compiled plan's there too.
+TEST(Predictor, NoStepIsQuickerThanAtTheDevicesPeak) {
+  Workload workload = *FindWorkload("llama2_7b@512");
+  workload.precision = Precision::kFp16;
+  Device device = T4();
+  device.fp16 = TeraflopPerSecond(65.0);
+  const Predictor predictor(Cluster(), workload, device, "t4");
+  Plan plan;
+  plan.placement = {1};
+  plan.local_batch = 64;
+  plan.accumulation_steps = 3;
+  const Prediction p = predictor.Predict(plan);
+  const double least = SheetCompute(workload, device).LeastOfASample().si() * 64 * 3;
+  EXPECT_DOUBLE_EQ(p.low.si(), least);
+  EXPECT_LT(p.step_time.si() / NinetyPercentFactor(p.log_sd), least) << "the width alone";
+  EXPECT_LT(p.low, p.step_time);
+  const CompiledPlan compiled(predictor, plan);
+  EXPECT_NEAR(compiled.Predict(QueryOf(plan)).low.si(), least, 1e-12 * least);
+}
+
+// Who states a fast link and no transport is told what RDMA would make of it.
+TEST(Predictor, SaysWhatRdmaMakesOfAFastLink) {
+  const Workload workload = *FindWorkload("bert_base");
+  const Predictor predictor(Cluster(), workload, T4(), "t4");
+  Plan plan;
+  plan.placement = {1, 1, 1, 1};
+  plan.local_batch = 2;
+  const auto said = [&](const Predictor& of) {
+    const std::vector<std::string> flags = of.Predict(plan).flags;
+    return std::count_if(flags.begin(), flags.end(), [](const std::string& flag) {
+      return flag.find("--transport rdma") != std::string::npos;
+    });
+  };
+  plan.link.bandwidth = GigabitsPerSecond(200.0);
+  EXPECT_EQ(said(predictor), 1);
+  plan.link.transport = Transport::kTcp;
+  EXPECT_EQ(said(predictor), 0) << "it is stated";
+  plan.link.transport.reset();
+  plan.link.congestion_control = CongestionControl::kCubic;
+  EXPECT_EQ(said(predictor), 0) << "so is a matter of TCP";
+  plan.link.congestion_control.reset();
+  plan.link.bandwidth = GigabitsPerSecond(10.0);
+  EXPECT_EQ(said(predictor), 0) << "few such cards do";
 }
 
 TEST(Predictor, PartsSumToTheStep) {

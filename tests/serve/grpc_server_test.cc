@@ -517,6 +517,7 @@ TEST(Rpc, RepliesKnowEveryPartOfAPrediction) {
   prediction.server_times.emplace();
   prediction.server_phases.emplace();
   prediction.async_servers.emplace();
+  prediction.work.emplace();
   int told = 0;
   const auto expect = [&](const char* group, const char* name, const auto& value) {
     ++told;
