@@ -23,8 +23,10 @@
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/placement.h"
+#include "data/values/size_limits.h"
 #include "data/values/suggest.h"
 #include "data/values/training_facts.h"
+#include "data/workloads/catalog.h"
 #include "model/compute/carried_profile.h"
 #include "predictor/cli/profile_option.h"
 #include "predictor/cli/training_option.h"
@@ -99,6 +101,18 @@ std::string HostsText(const std::vector<std::string>& hosts) {
   if (hosts.size() <= kMostNamed) return JoinHosts(hosts);
   return fmt::format("{}+... ({} more)", JoinHosts({hosts.begin(), hosts.begin() + kFirst}),
                      FormatCount(hosts.size() - kFirst));
+}
+
+// The network of --parameters, of which nothing but its size is known.
+Workload NetworkOfSize(const Arguments& arguments) {
+  const InputPlace place = OptionPlace("parameters");
+  if (arguments.Has("workload")) {
+    throw InputError(place, "", "says the same as --workload", "one of the two");
+  }
+  const std::int64_t parameters =
+      ParseLongInteger(arguments.Text("parameters"), place, 1, kMostParameters);
+  return WorkloadOfSize(fmt::format("a network of {} parameters", FormatCount(parameters)),
+                        parameters);
 }
 
 }  // namespace
@@ -298,27 +312,29 @@ Library LibraryOf(const Arguments& arguments) {
   return library;
 }
 
+Cluster NodesOf(const std::string& device, int devices) {
+  Cluster cluster;
+  cluster.name = cluster.title = devices == 1 ? "nodes with one device each"
+                                              : fmt::format("nodes with {} devices each", devices);
+  cluster.device = device;
+  cluster.devices_per_node = devices;
+  cluster.nodes = kMostCount;
+  return cluster;
+}
+
 Target ReadTarget(const Arguments& arguments, const std::string& workload, bool needs_device) {
   Target target;
   target.library = LibraryOf(arguments);
   std::optional<ComputeProfile> profile = ReadProfileOption(arguments);
   if (arguments.Has("cluster")) {
     target.cluster = target.library.LoadCluster(arguments.Text("cluster"));
-  } else if (arguments.Has("device") || profile) {
-    int& devices = target.cluster.devices_per_node;
-    if (arguments.Has("placement")) {
-      devices = DevicesOnFullestNode(
-          ParsePlacement(arguments.Text("placement"), OptionPlace("placement")));
-    }
-    target.cluster.name = target.cluster.title =
-        devices == 1 ? "nodes with one device each"
-                     : fmt::format("nodes with {} devices each", devices);
-    target.cluster.device =
-        arguments.Has("device") ? arguments.Text("device") : profile->device.name;
-    target.cluster.nodes = kMostCount;
-  } else if (!needs_device) {
-    target.cluster.name = target.cluster.title = target.cluster.device = "your devices";
-    target.cluster.nodes = kMostCount;
+  } else if (arguments.Has("device") || profile || !needs_device) {
+    const int devices = arguments.Has("placement")
+                            ? DevicesOnFullestNode(ParsePlacement(arguments.Text("placement"),
+                                                                  OptionPlace("placement")))
+                            : 1;
+    target.cluster = NodesOf(
+        arguments.TextOr("device", profile ? profile->device.name : "your devices"), devices);
   } else {
     throw InputError(OptionPlace("cluster"), "", "is required, or --device, or --profile",
                      "a cluster file, or one of stepcast machines");
@@ -326,8 +342,11 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload, bool 
   const std::string device = arguments.TextOr("device", target.cluster.device);
   target.facts = target.library.LookUpDevice(device, target.cluster);
   target.device = target.facts ? target.facts->name : device;
-  target.workload = target.library.LoadWorkload(
-      arguments.Has("workload") || workload.empty() ? arguments.Required("workload") : workload);
+  target.workload = arguments.Has("parameters")
+                        ? NetworkOfSize(arguments)
+                        : target.library.LoadWorkload(arguments.Has("workload") || workload.empty()
+                                                          ? arguments.Required("workload")
+                                                          : workload);
   ReadTrainingOptions(arguments, target.cluster.calibration, &target.workload);
   // Without a data sheet only measurements tell how long it computes.
   if (needs_device && !target.facts && !profile && !target.cluster.calibration &&

@@ -185,8 +185,11 @@ struct Target {
 
 // All that is known by name, with what every --workload-file holds.
 Library LibraryOf(const Arguments& arguments);
-// `workload` where --workload is missing; it is required where that is empty. A device need not be
-// told where something that was measured tells how long it computes.
+// What --device means without a cluster's file: any number of nodes with so many devices each.
+Cluster NodesOf(const std::string& device, int devices);
+// `workload` where --workload is missing; it is required where that is empty, unless --parameters
+// tells the network's size. A device need not be told where something that was measured tells how
+// long it computes.
 Target ReadTarget(const Arguments& arguments, const std::string& workload = "",
                   bool needs_device = true);
 // The batch is 0 where --local-batch is missing: a command that needs it says so by RequireBatch.

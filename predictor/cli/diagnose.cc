@@ -5,32 +5,22 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
-#include <initializer_list>
-#include <optional>
 
 #include "data/plan/check.h"
 #include "data/plan/limits.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
-#include "data/values/size_limits.h"
 #include "data/values/training_facts.h"
-#include "data/workloads/catalog.h"
 #include "predictor/cli/command.h"
-#include "predictor/cli/training_option.h"
+#include "predictor/cli/measured_step.h"
 #include "predictor/search/one_worker.h"
 
 namespace stepcast::cli {
 namespace {
 
 constexpr int kSeveral = 8;  // connections of --link-rate
-constexpr double kMostRate = 1e15;
-constexpr const char* kStepTexts =
-    "a time in s, ms, us, ns, min, h or d, like \"0.43 s\" or \"0.43 s/it\"; steps, like "
-    "\"2.3 it/s\" (or steps/s); or samples of all workers, like \"240 samples/s\"";
 
 // Options that tell a step of the job, or of a part of it.
-constexpr const char* kOneWorker = "one-worker";
 constexpr const char* kOneNode = "one-node";
 constexpr const char* kHostsAlone = "slowest-alone";
 constexpr const char* kMadeUp = "synthetic-input";
@@ -60,54 +50,6 @@ po::options_description DiagnoseOptions() {
       "of a network that nobody knows by name; needs --one-worker or another part's step")(
       "json", "print one JSON object")("help", "print this text");
   return options;
-}
-
-// The text before the unit, where it ends with one of them; "5 Gbit/s" does not end with "it/s".
-std::optional<std::string> Before(std::string_view text, std::initializer_list<const char*> units) {
-  for (const std::string_view unit : units) {
-    if (!text.ends_with(unit)) continue;
-    const std::string_view before = text.substr(0, text.size() - unit.size());
-    const bool is_word = unit.front() != '/' && !before.empty() &&
-                         std::isalpha(static_cast<unsigned char>(before.back())) != 0;
-    if (!is_word) return std::string(before);
-  }
-  return std::nullopt;
-}
-
-// "0.43 s", "0.43 s/it" or "2.3 it/s" as bars tell it, or "240 samples/s" of all workers of the
-// plan.
-Duration<> ReadStep(const std::string& raw, const InputPlace& place, const Plan& plan) {
-  const std::string text(Trim(raw));
-  const auto rate = [&](const std::string& number) {
-    return ParseNumber(number, place, {kLeastTime, kMostRate});
-  };
-  if (const auto samples = Before(text, {"samples/s"})) {
-    return CountedSamples(plan) / (Samples(rate(*samples)) / Seconds(1.0));
-  }
-  const auto steps = Before(text, {"it/s", "step/s", "steps/s"});
-  const auto each = Before(text, {"/it", "/step"});
-  if (plan.accumulation_steps > 1 && Before(text, {"it/s", "/it"})) {
-    throw InputError(place, raw, "may count micro-steps, of which a step has several",
-                     "steps/s or s/step, of whole steps");
-  }
-  if (steps) return Seconds(1 / rate(*steps));
-  try {
-    const Duration<> step = ParseDuration(each.value_or(text), place);
-    if (step.si() > 0) return step;
-  } catch (const OutOfRange&) {
-    throw;
-  } catch (const InputError& error) {
-    throw InputError(place, raw, error.problem(), kStepTexts);
-  }
-  throw InputError(place, raw, "is no time", kStepTexts);
-}
-
-Plan AloneOf(const Plan& plan) {
-  Plan alone;
-  alone.strategy = Strategy::kNone;
-  alone.local_batch = plan.local_batch;
-  alone.accumulation_steps = plan.accumulation_steps;
-  return alone;
 }
 
 // "accumulation=4, local-batch=32: 1.2 s".
@@ -216,20 +158,9 @@ void RequireCompute(const Arguments& args, bool has_part) {
 
 // The network may be one of which nothing but its size is known.
 Target ReadComplainant(const Arguments& args) {
-  if (args.Has("parameters") && args.Has("workload")) {
-    throw InputError(OptionPlace("parameters"), "", "says the same as --workload",
-                     "one of the two");
-  }
   const bool may_have_part = HasPart(args) || args.Has("also");
   RequireCompute(args, may_have_part);
-  if (!args.Has("parameters")) return ReadTarget(args, "", !may_have_part);
-  Target target = ReadTarget(args, "resnet50", false);
-  const std::int64_t parameters =
-      ParseLongInteger(args.Text("parameters"), OptionPlace("parameters"), 1, kMostParameters);
-  target.workload = WorkloadOfSize(
-      fmt::format("a network of {} parameters", FormatCount(parameters)), parameters);
-  ReadTrainingOptions(args, target.cluster.calibration, &target.workload);
-  return target;
+  return ReadTarget(args, "", !may_have_part);
 }
 
 Json PartsJson(const StepTime<double>& parts) {

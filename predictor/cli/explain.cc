@@ -5,6 +5,7 @@
 
 #include "model/statistics/normal.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/measured_step.h"
 #include "predictor/cli/wrapped.h"
 #include "predictor/explanation.h"
 
@@ -67,6 +68,7 @@ void PrintExplanation(const Explanation& explanation, const Plan& plan, const Ta
 int RunExplain(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddTargetOptions(&options);
+  AddKnownOptions(&options);
   AddPlanOptions(&options);
   options.add_options()("json", "print one JSON object")("help", "print this text");
   const Arguments args("explain", options, "", arguments);
@@ -82,7 +84,7 @@ int RunExplain(const std::vector<std::string>& arguments) {
         "--strategy ps-sync --servers 2\n");
     return kDone;
   }
-  const Target target = ReadTarget(args);
+  const Target target = ReadKnownTarget(args);
   const Plan plan = ReadPlan(args, target);
   RequireBatch(plan);
   const Explanation explanation = target.MakePredictor().Explain(plan);

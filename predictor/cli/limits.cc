@@ -12,6 +12,7 @@
 #include "data/values/training_facts.h"
 #include "model/step/step_facts.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/measured_step.h"
 #include "predictor/search/inverse.h"
 #include "predictor/search/limits.h"
 
@@ -338,6 +339,7 @@ Json LimitsJson(const ScalingLimits& limits, const InverseAnswers& inverse, cons
 int RunLimits(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddTargetOptions(&options);
+  AddKnownOptions(&options);
   AddPlanOptions(&options);
   options.add_options()("most-workers", OptionValue("N"), "how far to search (256)")(
       "global-batch", OptionValue("N"),
@@ -358,7 +360,7 @@ int RunLimits(const std::vector<std::string>& arguments) {
               "--strategy ps-sync --servers 1\n");
     return kDone;
   }
-  const Target target = ReadTarget(args);
+  const Target target = ReadKnownTarget(args);
   const Plan plan = ReadPlan(args, target);
   RequireBatch(plan);
   LimitsOptions limits_options;

@@ -13,6 +13,7 @@
 #include "predictor/arrival.h"
 #include "predictor/binding.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/measured_step.h"
 #include "predictor/cli/outlook.h"
 #include "predictor/shared_link.h"
 
@@ -148,6 +149,13 @@ std::string BesideText(const JobsBeside& beside, const Style& style) {
   return "\n" + table.Render(style, 2) + NoteLine(note, style, TerminalWidth());
 }
 
+std::string WorkText(const ModelWork& work) {
+  const std::string rate =
+      fmt::format("{} TFLOP/s a device", FormatNumber(work.rate.in(kTeraflopPerSecond)));
+  if (!work.of_peak) return rate;
+  return fmt::format("{}, {} of its peak (MFU)", rate, FormatPercent(*work.of_peak));
+}
+
 void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan& plan,
                      const Target& target, const JobOutlook& job,
                      const std::optional<JobsBeside>& beside) {
@@ -176,6 +184,7 @@ void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan
                           FormatDuration(p.p50), rare ? " a step" : "", FormatDuration(p.p95),
                           FormatDuration(p.p99)));
   out += line("throughput", FormatThroughput(p.throughput));
+  if (p.work) out += line("work", WorkText(*p.work));
   out += line("idle", FormatPercent(p.idle_ratio()) + " of the step");
   out += line("binding", FindBinding(p).sentence);
   const StepTime<double>& b = p.breakdown;
@@ -240,6 +249,7 @@ Json BesideJson(const JobsBeside& beside) {
 int RunPredict(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddTargetOptions(&options);
+  AddKnownOptions(&options);
   AddPlanOptions(&options);
   AddLimitOption(&options);
   AddNoiseOptions(&options);
@@ -261,6 +271,8 @@ int RunPredict(const std::vector<std::string>& arguments) {
         "--workers 2\n"
         "  stepcast predict --device t4 --workload bert_base --local-batch 8 --workers 4 "
         "--bandwidth \"10 Gbit/s\"\n"
+        "  stepcast predict --device a100 --parameters 350000000 --one-worker \"210 ms\" "
+        "--local-batch 8 --workers 4 --bandwidth \"25 Gbit/s\"\n"
         "  stepcast predict --cluster ec2-g3-ps --workload inception_v3 --local-batch 32 "
         "--workers 8 --strategy ps-sync --servers 1\n"
         "  stepcast predict --cluster gce-t4 --workload vgg19 --local-batch 32 --workers 16 "
@@ -271,7 +283,7 @@ int RunPredict(const std::vector<std::string>& arguments) {
         "--workers 2 --rtt \"100 ms\" --loss 0.1 --time-limit \"1 min\"\n");
     return kDone;
   }
-  const Target target = ReadTarget(args);
+  const Target target = ReadKnownTarget(args);
   Plan plan = ReadPlan(args, target);
   RequireBatch(plan);
   std::optional<JobsBeside> beside;

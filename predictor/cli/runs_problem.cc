@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <set>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -41,6 +44,15 @@ CalibrationProblem ReadEachRun(
   const std::vector<std::string> files = arguments.Texts(option);
   if (files.empty()) {
     throw InputError(OptionPlace(option), "", "is required", "a CSV file of measured runs");
+  }
+  for (auto file = files.begin(); file != files.end(); ++file) {
+    const bool again = std::any_of(files.begin(), file, [&](const std::string& earlier) {
+      std::error_code error;  // of a file that is not there, which reading it tells
+      return std::filesystem::equivalent(earlier, *file, error);
+    });
+    if (!again) continue;
+    throw InputError(OptionPlace(option), *file, "is given twice: its runs would count twice",
+                     "each file once");
   }
   const std::set<std::string> hosts = KnownHosts(problem.cluster);
   // The names in files, and what is meant by them.

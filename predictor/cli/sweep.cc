@@ -15,6 +15,7 @@
 #include "data/values/training_facts.h"
 #include "predictor/binding.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/measured_step.h"
 #include "predictor/cli/settings.h"
 #include "predictor/report/svg_plot.h"
 
@@ -45,6 +46,18 @@ std::string NameOfAll(const Workload& workload, const std::vector<SweepAxis>& ax
     if (fact != nullptr) fact->set(fact->get(Workload()), &named);
   }
   return DescribeWorkload(named);
+}
+
+// "gce-t4", or what all nodes are where they differ from plan to plan.
+std::string NameOfNodes(const std::vector<Point>& points) {
+  const auto devices = [](const Point& point) {
+    return point.trained->predictor.cluster().devices_per_node;
+  };
+  const auto [least, most] =
+      std::minmax_element(points.begin(), points.end(),
+                          [&](const Point& a, const Point& b) { return devices(a) < devices(b); });
+  if (devices(*least) == devices(*most)) return most->trained->predictor.cluster().name;
+  return fmt::format("nodes with up to {} devices each", devices(*most));
 }
 
 // Where a plan stands on a plot over `key`, in the unit that the axis is labelled with; not a
@@ -142,7 +155,7 @@ std::string Plot(const std::vector<SweepAxis>& axes, const std::vector<Point>& p
     series.push_back(ideal);
   }
   PlotOptions options;
-  options.title = fmt::format("{} on {}", NameOfAll(target.workload, axes), target.cluster.name);
+  options.title = fmt::format("{} on {}", NameOfAll(target.workload, axes), NameOfNodes(points));
   options.subtitle =
       fmt::format("{}: {}{}; bands are 90 % prediction intervals", target.device,
                   SettingsText(points), target.cluster.calibration ? "" : "; not calibrated");
@@ -177,6 +190,14 @@ std::vector<SweepAxis> ReadAxes(const Arguments& args) {
     throw InputError(OptionPlace("over"), "workers", "says the same as placement",
                      "one of the two");
   }
+  // The axis would take the place of what is stated, without a word.
+  for (const char* varied : {"workers", "placement"}) {
+    for (const char* stated : {"workers", "placement"}) {
+      if (!varies(varied) || !args.Has(stated)) continue;
+      throw InputError(OptionPlace("over"), varied, fmt::format("says the same as --{}", stated),
+                       "one of the two");
+    }
+  }
   std::size_t count = 1;
   for (const SweepAxis& axis : axes) {
     count *= axis.values.size();
@@ -189,14 +210,15 @@ std::vector<SweepAxis> ReadAxes(const Arguments& args) {
 }
 
 // As the values of a point say.
-std::shared_ptr<const Trained> TrainedAs(const Target& target, const std::vector<SweepAxis>& axes,
+std::shared_ptr<const Trained> TrainedAs(const Target& target, const Cluster& cluster,
+                                         const std::vector<SweepAxis>& axes,
                                          const std::vector<std::string>& values) {
   Workload workload = target.workload;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const TrainingFact* fact = FindTrainingFact(axes[i].key);
     if (fact != nullptr) fact->Read(values[i], OptionPlace(axes[i].key), &workload);
   }
-  Predictor predictor(target.cluster, workload, target.facts, target.device, target.profile);
+  Predictor predictor(cluster, workload, target.facts, target.device, target.profile);
   return std::make_shared<const Trained>(Trained{std::move(workload), std::move(predictor)});
 }
 
@@ -210,12 +232,15 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
                        "a sweep without --profile, or a forecast for each --" + axis.key);
     }
   }
-  std::map<std::string, std::shared_ptr<const Trained>> ways;  // by their words
+  // By their words, and the devices of a node.
+  std::map<std::pair<std::string, int>, std::shared_ptr<const Trained>> ways;
   const auto varied = [&](const char* key) {
     return std::any_of(axes.begin(), axes.end(),
                        [&](const SweepAxis& axis) { return axis.key == key; });
   };
   const auto given = [&](const char* key) { return args.Has(key) || varied(key); };
+  // Without a cluster's file nodes are those of the plan, as in a forecast of it alone.
+  const bool nodes_vary = varied("placement") && !args.Has("cluster");
   std::size_t count = 1;
   for (const SweepAxis& axis : axes) count *= axis.values.size();
   std::vector<Point> points;
@@ -238,8 +263,15 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
                       &point.plan);
       }
     }
-    std::shared_ptr<const Trained>& trained = ways[way];
-    if (trained == nullptr) trained = TrainedAs(target, axes, point.values);
+    const int devices =
+        nodes_vary ? DevicesOnFullestNode(point.plan.placement) : target.cluster.devices_per_node;
+    std::shared_ptr<const Trained>& trained = ways[{way, devices}];
+    if (trained == nullptr) {
+      const Cluster cluster =
+          nodes_vary ? WithKnownStep(args, target, NodesOf(target.cluster.device, devices))
+                     : target.cluster;
+      trained = TrainedAs(target, cluster, axes, point.values);
+    }
     point.trained = trained;
     // Another strategy keeps those options of the plan that it can have.
     if (varied("strategy")) {
@@ -297,7 +329,7 @@ std::string TableText(const std::vector<SweepAxis>& axes, const std::vector<Poin
     for (const std::string& flag : p.flags) flags[KindOfFlag(flag)] = flag;
   }
   std::string out = Heading(fmt::format("{} on {} ({})", NameOfAll(target.workload, axes),
-                                        target.cluster.name, target.device),
+                                        NameOfNodes(points), target.device),
                             style);
   out += table.Render(style, 2);
   if (const int count = OutOfMemory(points); count > 0 && points.size() > 1) {
@@ -315,6 +347,7 @@ std::string TableText(const std::vector<SweepAxis>& axes, const std::vector<Poin
 int RunSweep(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddTargetOptions(&options);
+  AddKnownOptions(&options);
   AddPlanOptions(&options);
   options.add_options()(
       "over", OptionValues("KEY=..."),
@@ -344,7 +377,7 @@ int RunSweep(const std::vector<std::string>& arguments) {
     throw InputError(OptionPlace("y"), args.Text("y"), "is what a plot shows", "with --plot");
   }
   const std::vector<SweepAxis> axes = ReadAxes(args);
-  const Target target = ReadTarget(args);
+  const Target target = ReadKnownTarget(args);
   const std::vector<Point> points = EvaluatePoints(args, target, axes);
   if (args.Has("plot")) {
     if (!args.Text("plot").ends_with(".svg")) {
@@ -360,9 +393,9 @@ int RunSweep(const std::vector<std::string>& arguments) {
   if (args.Has("json")) {
     Json rows = Json::array();
     for (const Point& point : points) {
-      rows.push_back(
-          PredictionJson(point.prediction, point.plan,
-                         {target.cluster, point.trained->workload, target.device, target.facts}));
+      rows.push_back(PredictionJson(point.prediction, point.plan,
+                                    {point.trained->predictor.cluster(), point.trained->workload,
+                                     target.device, target.facts}));
     }
     PrintJson(Json{{"points", rows}, {"out_of_memory", OutOfMemory(points)}});
     return kDone;

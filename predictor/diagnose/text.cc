@@ -189,7 +189,10 @@ std::string OutweighedText(const Diagnosis& diagnosis) {
 
 std::string CauseText(const ExplainedBy& explained, const Diagnosis& diagnosis) {
   if (explained.cause != Cause::kNothing) return explained.size.text;
-  return diagnosis.is_short() ? "no cause makes a step shorter" : "all as the model expects it";
+  if (diagnosis.is_short()) return "no cause makes a step shorter";
+  if (explained.step <= diagnosis.high) return "all as the model expects it";
+  return "nothing is wrong, and the job is slower than is believed" +
+         (explained.size.text.empty() ? "" : ": " + explained.size.text);
 }
 
 std::string VerdictOf(const Diagnosis& diagnosis) {

@@ -471,6 +471,11 @@ TEST(Errors, UnknownNames) {
   ExpectError({"machines", "gce-t5"}, {"stepcast: CLUSTER: 'gce-t5'", "gce-t4"});
   ExpectError({"workloads", "resnet50x"},
               {"stepcast: NAME: 'resnet50x'", "did you mean resnet50?"});
+  ExpectError({"predict", "--device", "t4", "--workload", "llama3_1_8b@4096", "--local-batch", "1"},
+              {"(did you mean llama3.1_8b@4096?)", "one of alexnet, bert_base, ",
+               " more (stepcast workloads lists them)"});
+  ExpectError({"predict", "--device", "t5", "--workload", "resnet50", "--local-batch", "1"},
+              {"allowed: k80, k40, ", " more (stepcast machines lists them); or a device that "});
   ExpectError({"import", "horovod", "x.csv"}, {"'horovod'", "adaptdl"});
   ExpectError({"evaluate", "--cluster", "ufrgs-tupi", "--runs", kFitRuns, "--group-by", "colour"},
               {"--group-by: 'colour'", "workload"});
@@ -763,6 +768,92 @@ TEST(Predict, TakesEveryOption) {
   EXPECT_DOUBLE_EQ(plan.at("server_link_gbit_per_s"), 25);
   EXPECT_DOUBLE_EQ(plan.at("bucket_mib"), 4);
   EXPECT_EQ(plan.at("overlap"), "none");
+}
+
+// As from a runs file with that one row.
+TEST(Predict, KnowsANetworkByItsSizeAndOneStep) {
+  const TempFolder folder;
+  const std::string cluster =
+      folder.Write("a100s.yaml",
+                   "name: a100s\ndevice: a100\nnodes: 16\ndevices_per_node: 1\nlink: {bandwidth: "
+                   "\"25 Gbit/s\"}\n");
+  const std::string network = folder.Write("mine.yaml", "name: mine\nparameters: 350000000\n");
+  const std::string runs = folder.Write(
+      "runs.csv",
+      "workload,device,placement,servers,strategy,local_batch,accumulation_steps,step_time_s\n"
+      "mine,a100,1,0,none,8,2,0.4\n");
+  const std::string fitted = folder.Path("fitted.yaml");
+  JsonOf({"calibrate", "--cluster", cluster, "--workload-file", network, "--runs", runs, "--output",
+          fitted});
+  for (const char* workers : {"1", "4"}) {
+    const Words plan = {"--local-batch", "8", "--accumulation", "2", "--workers", workers};
+    const Json by_files = JsonOf(
+        Words{"predict", "--cluster", fitted, "--workload-file", network, "--workload", "mine"} +
+        plan);
+    for (const char* step : {"400 ms", "2.5 steps/s", "40 samples/s"}) {
+      const Json by_options = JsonOf(Words{"predict", "--cluster", cluster, "--parameters",
+                                           "350000000", "--one-worker", step} +
+                                     plan);
+      const auto ratio = [&](const char* key) {
+        return by_options.at(key).get<double>() / by_files.at(key).get<double>();
+      };
+      EXPECT_NEAR(ratio("step_time_s"), 1, 1e-3) << workers << " " << step;
+      EXPECT_NEAR(ratio("low_s"), 1, 0.02) << workers << " " << step;
+      EXPECT_NEAR(ratio("high_s"), 1, 0.02) << workers << " " << step;
+    }
+  }
+}
+
+// The links that runs of another network have shown are those of this one.
+TEST(Predict, AMeasuredStepLeavesTheNetworkAsItWasCalibrated) {
+  const TempFolder folder;
+  const std::string fitted = folder.Path("fitted.yaml");
+  JsonOf({"calibrate", "--cluster", "ufrgs-tupi", "--runs", kFitRuns, "--output", fitted});
+  const auto step = [&](const char* hosts) -> double {
+    return JsonOf({"predict", "--cluster", fitted, "--parameters", "43000000", "--one-worker",
+                   "55 ms", "--local-batch", "32", "--hosts", hosts})
+        .at("step_time_s");
+  };
+  EXPECT_NEAR(step("tupi1"), 0.055, 0.002);
+  EXPECT_GT(step("tupi5+tupi6"), 4 * step("tupi1+tupi2"));
+}
+
+TEST(Predict, OneMeasuredStepNeedsNoDevice) {
+  const Words known = {"--parameters",  "350000000", "--one-worker", "210 ms",
+                       "--local-batch", "8",         "--bandwidth",  "25 Gbit/s"};
+  EXPECT_NEAR(JsonOf(Words{"predict"} + known).at("step_time_s"), 0.21, 0.005);
+  EXPECT_NEAR(JsonOf({"predict", "--device", "t4", "--workload", "resnet50", "--one-worker",
+                      "400 ms", "--local-batch", "32"})
+                  .at("step_time_s"),
+              0.4, 0.02);
+  for (const Words& command :
+       {Words{"explain", "--workers", "4"}, Words{"limits"}, Words{"recommend", "--workers", "4"},
+        Words{"sweep", "--over", "workers=1,4"}}) {
+    const ProcessResult result = Stepcast(command + known);
+    EXPECT_NE(result.exit_code, 2) << command[0] << "\n" << result.err;
+    EXPECT_NE(result.out.find("a network of 350,000,000 parameters"), std::string::npos)
+        << command[0] << "\n"
+        << result.out;
+  }
+}
+
+TEST(Predict, RefusesAMeasuredStepThatTellsNothing) {
+  const Words t4 = {"predict", "--device", "t4", "--local-batch", "8", "--workload"};
+  ExpectError(t4 + Words{"resnet50", "--parameters", "1000"},
+              {"--parameters", "says the same as --workload"});
+  ExpectError(t4 + Words{"message_1048576", "--one-worker", "1 s"},
+              {"--one-worker", "says nothing of a bare message"});
+  ExpectError(t4 + Words{"resnet50", "--one-worker", "5 Gbit/s"},
+              {"--one-worker", "has an unknown unit", "samples/s"});
+  ExpectError({"predict", "--parameters", "1000", "--one-worker", "1 s"},
+              {"--local-batch", "is required"});
+  ExpectError({"predict", "--parameters", "1000", "--local-batch", "8"},
+              {"--cluster", "is required"});
+  ExpectError({"predict", "--parameters", "0", "--local-batch", "8", "--device", "t4"},
+              {"--parameters", "'0'"});
+  ExpectError({"predict", "--profile", "xeon-onednn-1", "--workload", "resnet50", "--one-worker",
+               "1 s", "--local-batch", "8"},
+              {"--one-worker", "as --profile does"});
 }
 
 TEST(Predict, TakesTheOptionsOfServersAndLinks) {
@@ -1220,6 +1311,52 @@ TEST(Sweep, OptionsGoToTheStrategiesThatHaveThem) {
   EXPECT_EQ(JsonOf(base + strategies + multicast).at("points").size(), 6U);
   ExpectError(kSweep + Words{"--workers", "8", "--multicast", "--over", "loss=0"},
               {"multicast: with strategy allreduce"});
+}
+
+// Without a cluster's file the nodes of each plan are its own, whatever the other plans of the
+// sweep have: a table says what a forecast of one of them says.
+TEST(Sweep, PlacementsOfADeviceAreForecastAsEachByItself) {
+  const Words of = {"--device", "a100",        "--workload", "vgg16",       "--local-batch",
+                    "4",        "--transport", "rdma",       "--bandwidth", "200 Gbit/s"};
+  const Json points = JsonOf(Words{"sweep", "--over", "placement=8,4,8-8,1-1"} + of).at("points");
+  ASSERT_EQ(points.size(), 4u);
+  const char* const placements[] = {"8", "4", "8-8", "1-1"};
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const Json alone = JsonOf(Words{"predict", "--placement", placements[i]} + of);
+    EXPECT_EQ(points[i].at("step_time_s"), alone.at("step_time_s")) << placements[i];
+    EXPECT_EQ(points[i].at("flags"), alone.at("flags")) << placements[i];
+  }
+  const Words known = {"--parameters", "100000000", "--one-worker", "0.2 s", "--local-batch", "4"};
+  const Json of_size = JsonOf(Words{"sweep", "--over", "placement=8,1-1"} + known).at("points");
+  for (std::size_t i = 0; i < of_size.size(); ++i) {
+    const Json alone = JsonOf(Words{"predict", "--placement", i == 0 ? "8" : "1-1"} + known);
+    EXPECT_EQ(of_size[i].at("step_time_s"), alone.at("step_time_s")) << i;
+    EXPECT_EQ(of_size[i].at("flags"), alone.at("flags")) << i;
+  }
+}
+
+TEST(Sweep, PlacementsOfADeviceAreOfNodesAsLargeAsTheLargest) {
+  const ProcessResult result = Stepcast({"sweep", "--device", "a100", "--workload", "vgg16",
+                                         "--local-batch", "4", "--over", "placement=4,8"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("on nodes with up to 8 devices each (a100)"), std::string::npos)
+      << result.out;
+}
+
+TEST(Predict, TellsTheShareOfThePeak) {
+  const Words of = {"predict", "--device", "a100", "--workload", "gpt2", "--local-batch", "4"};
+  const Json work = JsonOf(of + Words{"--precision", "bf16"}).at("work");
+  const double share = work.at("share_of_peak").get<double>();
+  EXPECT_NEAR(share, work.at("flop_per_s").get<double>() / 312e12, 1e-12);
+  EXPECT_GT(share, 0.1);
+  EXPECT_LT(share, 1);
+  const std::string said = Stepcast(of + Words{"--precision", "bf16"}).out;
+  EXPECT_NE(said.find(" TFLOP/s a device, "), std::string::npos) << said;
+  EXPECT_NE(said.find(" % of its peak (MFU)"), std::string::npos) << said;
+  // Of a network that is known by its size nobody knows the products.
+  const Json of_size = JsonOf({"predict", "--device", "a100", "--parameters", "1000000",
+                               "--one-worker", "10 ms", "--local-batch", "4"});
+  EXPECT_FALSE(of_size.contains("work"));
 }
 
 TEST(Sweep, EachKindOfFlagIsSaidOnce) {
@@ -1808,6 +1945,14 @@ TEST(Recommend, NothingThatFitsIsToldWithWhatWouldFit) {
             "No plan fits: of 2 considered, 2 exceed the global batch of 8.\n"
             "Less is in a step with fewer workers, a smaller --try-local-batch or a smaller "
             "--try-accumulation.\n");
+  const Words wide = {"recommend", "--cluster",     "ufrgs-tupi", "--workload",
+                      "resnet50",  "--local-batch", "32",         "--try-local-batch",
+                      "32",        "--try-workers", "8",          "--try-accumulation",
+                      "1"};
+  EXPECT_EQ(Stepcast(wide).out,
+            "No plan fits: of 1 considered, 1 needs more nodes than ufrgs-tupi has.\n"
+            "Keep --try-workers to 4 at most, or state more nodes in the cluster file.\n");
+  EXPECT_EQ(JsonOf(wide, 1).at("binding_constraint"), "the nodes of the cluster");
 }
 
 // ---- From runs to a forecast.

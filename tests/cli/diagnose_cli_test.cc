@@ -254,6 +254,9 @@ TEST(DiagnoseCli, RefusesWhatTellsNothing) {
   ExpectError({"diagnose", "--parameters", "1000", "--local-batch", "1", "--measured", "1 s",
                "--device", "t4"},
               {"--one-worker", "is required with --parameters"});
+  ExpectError({"diagnose", "--parameters", "1000", "--local-batch", "1", "--measured", "1 s",
+               "--one-worker", "0.5 s", "--workers", "2", "--profile", "xeon-onednn-1"},
+              {"has no layers to look up in a profile"});
   ExpectError({"diagnose", "--workload", "resnet50", "--device", "t4", "--local-batch", "32",
                "--measured", "1 s", "--one-node", "1 s"},
               {"--one-node", "says nothing beside this plan"});

@@ -31,6 +31,7 @@
 #include "model/catalog/catalog.h"
 #include "model/compute/profiled_compute.h"
 #include "model/exchange/sharding.h"
+#include "model/statistics/normal.h"
 #include "model/step/discrepancy.h"
 #include "model/step/parameter_specs.h"
 #include "predictor/binding.h"
@@ -110,6 +111,12 @@ NumberTable OfPrediction(const Prediction& p) {
       {"/memory/workspace_bytes", p.memory.workspace.in(kBytes)},
       {"/memory/total_bytes", p.memory.total.in(kBytes)},
       {"/memory/available_bytes", p.memory.available->in(kBytes)}};
+  if (p.work) {
+    AddUnder("/work",
+             {{"/flop_per_s", p.work->rate.si()},
+              {"/share_of_peak", p.work->of_peak ? Json(*p.work->of_peak) : Json()}},
+             &table);
+  }
   if (p.server_times) {
     AddUnder("/server_times",
              {{"/push_s", p.server_times->push.in(kSeconds)},
@@ -174,6 +181,8 @@ NumberTable OfStretch(const JobStretch& s) {
   return {{"/updates", s.updates},
           {"/samples", s.samples.in(kSamples)},
           {"/time_s", s.time.in(kSeconds)},
+          {"/low_s", s.low.in(kSeconds)},
+          {"/high_s", s.high.in(kSeconds)},
           {"/price_usd", Or(s.price_usd)},
           {"/energy_j", Or(s.energy_j)},
           {"/time_with_failures_s", Or(s.time_with_failures)},
@@ -660,6 +669,7 @@ TEST(Numbers, OfARecommendation) {
                          {"/considered", outcome.considered},
                          {"/out_of_memory", outcome.out_of_memory},
                          {"/over_global_batch", outcome.over_global_batch},
+                         {"/over_nodes", outcome.over_nodes},
                          {"/objective_gain", outcome.score_gain},
                          {"/gain", outcome.gain},
                          {"/recommended", outcome.is_advice},
@@ -1210,16 +1220,22 @@ TEST(Numbers, OfTheNextRuns) {
   const Lab lab;
   const Json json = JsonOf(
       {"plan", "--cluster", lab.file, "--workload", "vgg16", "--local-batch", "8", "--count", "4"});
-  const auto half_width = [](double log_sd) { return std::exp(1.6448536269514722 * log_sd) - 1; };
+  Plan whole;
+  whole.placement = Placement(8, 2);
+  whole.strategy = Strategy::kAllreduce;
+  whole.local_batch = 8;
+  const Prediction now = lab.predictor.Predict(whole);
+  EXPECT_NEAR(json.at("half_width"), now.high / now.step_time - 1, 1e-9);
   double before = json.at("log_sd");
-  EXPECT_NEAR(json.at("half_width"), half_width(before), 1e-9);
+  EXPECT_NEAR(before, now.log_sd, 1e-9);
   ASSERT_EQ(json.at("runs").size(), 4U);
   std::vector<double> started;
   for (const Json& run : json.at("runs")) {
     const double log_sd = run.at("log_sd");
     EXPECT_LT(log_sd, before);
     before = log_sd;
-    EXPECT_NEAR(run.at("half_width"), half_width(log_sd), 1e-9);
+    // The interval reaches as far up as down, or further.
+    EXPECT_GE(run.at("half_width").get<double>(), NinetyPercentFactor(log_sd) - 1 - 1e-9);
     Plan plan;
     plan.placement.clear();
     std::istringstream placement(run.at("plan").at("placement").get<std::string>());

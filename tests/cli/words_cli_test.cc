@@ -263,8 +263,9 @@ TEST(JobTexts, HaveTheOutlooksNumbers) {
     const char* unit = job.async ? "updates" : "steps";
     const auto stretch = [&](const Json& of, bool at_least) {
       return fmt::format(
-          "{}{} {}, {}, {}, {}{}{}; with failures {}, {}", at_least ? "at least " : "",
-          FormatCount(of.at("updates").get<double>()), unit, Lasting(of.at("time_s")),
+          "{}{} {}, {} (90 % interval {} to {}), {}, {}{}{}; with failures {}, {}",
+          at_least ? "at least " : "", FormatCount(of.at("updates").get<double>()), unit,
+          Lasting(of.at("time_s")), Lasting(of.at("low_s")), Lasting(of.at("high_s")),
           Money(of.at("price_usd")), at_least ? "" : "at most ", Energy(of.at("energy_j")),
           at_least ? " with devices busy throughout" : "", Lasting(of.at("time_with_failures_s")),
           Money(of.at("price_with_failures_usd")));

@@ -103,6 +103,8 @@ const CURVES = "the curves and tables of the page show where scaling ends";
 const WITHOUT_CONTROL = {
   "workload-file": "a page has the files that it was written with",
   profile: "a page has no measured layers",
+  parameters: "is a box beside that of a network in no list",
+  "one-worker": "a page learns from no measured step",
   json: "says how an answer is printed",
   help: "asks nothing",
   "time-limit": "says what the command exits with; the page shows the interval",
