@@ -12,11 +12,11 @@
 
 #include "data/io/strict_json.h"
 #include "data/io/text_file.h"
+#include "data/record/controls.h"
 #include "data/record/input_error.h"
 #include "data/values/names.h"
 #include "data/values/operation_text.h"
 #include "data/values/size_limits.h"
-#include "data/values/utf8.h"
 
 namespace stepcast {
 namespace {
@@ -131,24 +131,19 @@ ComputeProfile ParseHeader(Line line) {
   profile.device.name = device_line.Text("name");
   constexpr const char* kKinds[] = {"cpu", "gpu"};
   profile.device.kind = kKinds[device_line.Choice("kind", kKinds)];
-  const auto printable = [](const InputPlace& place, const std::string& text) {
-    if (HasControls(text)) {
-      throw InputError(place, text, "has a control character", "text on one line");
-    }
-  };
-  printable(device_line.PlaceOf("name"), profile.device.name);
+  RefuseControls(profile.device.name, device_line.PlaceOf("name"));
   profile.device.facts = device_line.Texts("facts");
   for (const auto& [name, value] : profile.device.facts) {
-    printable(device_line.PlaceOf("facts"), name);
-    printable(device_line.PlaceOf("facts"), value);
+    RefuseControls(name, device_line.PlaceOf("facts"));
+    RefuseControls(value, device_line.PlaceOf("facts"));
   }
   device_line.Finish();
   profile.settings = line.Texts("settings");
   profile.version = line.Text("version");
-  printable(line.PlaceOf("version"), profile.version);
+  RefuseControls(profile.version, line.PlaceOf("version"));
   for (const auto& [name, value] : profile.settings) {
-    printable(line.PlaceOf("settings"), name);
-    printable(line.PlaceOf("settings"), value);
+    RefuseControls(name, line.PlaceOf("settings"));
+    RefuseControls(value, line.PlaceOf("settings"));
   }
   profile.started = line.Text("started");
   line.Finish();

@@ -37,7 +37,7 @@ constexpr Unit<FlopRateDimension> kFlopPerSecond{1, "FLOP/s"};
 Device TakeDevice(YamlSection* section) {
   Device device;
   device.name = section->Name("name");
-  device.title = section->OptionalText("title").value_or(device.name);
+  device.title = section->OptionalLine("title").value_or(device.name);
   device.source = section->OptionalText("source").value_or("");
   device.aliases = section->Texts("aliases");
   device.fp32 = section->Optional("fp32", ParseWorkRate);
@@ -503,7 +503,7 @@ void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
 Cluster TakeCluster(YamlSection file) {
   Cluster cluster;
   cluster.name = file.Name("name");
-  cluster.title = file.OptionalText("title").value_or(cluster.name);
+  cluster.title = file.OptionalLine("title").value_or(cluster.name);
   cluster.source = file.OptionalText("source").value_or("");
   cluster.notes = file.OptionalText("notes").value_or("");
   if (file.IsSection("device")) {
@@ -641,6 +641,14 @@ Cluster ReadCluster(const std::string& path) {
 
 Cluster ParseCluster(const std::string& text, const std::string& path) {
   return TakeCluster(YamlSection::Parse(text, path));
+}
+
+InputPlace PlaceOfDevice(const std::string& path) {
+  try {
+    return YamlSection::Read(path).PlaceOf("device");
+  } catch (const InputError&) {
+    return {path, 0, "device"};
+  }
 }
 
 std::string FormatCluster(const Cluster& cluster) {

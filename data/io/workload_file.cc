@@ -28,7 +28,7 @@ constexpr const char* kCausalNames[] = {"no", "yes"};
 // `tensors` counts those of all layers: an alias repeats a list in a few bytes.
 Layer TakeLayer(YamlSection* section, std::size_t index, std::size_t* tensors) {
   Layer layer;
-  layer.name = section->OptionalText("name").value_or("layer" + std::to_string(index + 1));
+  layer.name = section->OptionalLine("name").value_or("layer" + std::to_string(index + 1));
   layer.kind =
       static_cast<LayerKind>(section->Choice("kind", kLayerKindNames, "is not a kind of layer"));
   const std::vector<std::string> lengths = section->Texts("tensors");
@@ -81,7 +81,7 @@ void RequireMeant(const YamlSection& file, long long sum) {
 Workload TakeWorkload(YamlSection file) {
   Workload w;
   w.name = CheckedWorkloadName(file.Text("name"), file.PlaceOf("name"));
-  w.title = file.OptionalText("title").value_or(w.name);
+  w.title = file.OptionalLine("title").value_or(w.name);
   w.source = file.OptionalText("source").value_or("");
   const auto count = [&](const char* key, long long each = 1) -> std::optional<long long> {
     if (!file.Has(key)) return std::nullopt;

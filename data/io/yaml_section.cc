@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "data/io/text_file.h"
+#include "data/record/controls.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/size_limits.h"
@@ -272,6 +273,14 @@ std::string YamlSection::Text(const std::string& key) {
 
 std::string YamlSection::Name(const std::string& key) {
   return CheckedName(Text(key), PlaceOf(key));
+}
+
+std::optional<std::string> YamlSection::OptionalLine(const std::string& key) {
+  std::optional<std::string> text = OptionalText(key);
+  if (!text) return text;
+  text->erase(text->find_last_not_of("\r\n") + 1);
+  RefuseControls(*text, PlaceOf(key));
+  return text;
 }
 
 int YamlSection::Integer(const std::string& key, int low, int high) {

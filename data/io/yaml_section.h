@@ -46,6 +46,8 @@ class [[gnu::visibility("hidden")]] YamlSection {
   std::string Text(const std::string& key);
   std::optional<std::string> OptionalText(const std::string& key);
   std::string Name(const std::string& key);
+  // A text that is shown on one line: without line ends behind it, and control characters in it.
+  std::optional<std::string> OptionalLine(const std::string& key);
   int Integer(const std::string& key, int low, int high);
   long long LongInteger(const std::string& key, long long low, long long high);
   double Number(const std::string& key, double low, double high);

@@ -14,9 +14,9 @@
 #include "data/kineto/spans.h"
 #include "data/kineto/trace.h"
 #include "data/plan/limits.h"
+#include "data/record/controls.h"
 #include "data/record/input_error.h"
 #include "data/values/text_as_number.h"
-#include "data/values/utf8.h"
 
 namespace stepcast {
 namespace {

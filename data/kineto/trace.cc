@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "data/io/text_file.h"
+#include "data/record/controls.h"
 #include "data/record/input_error.h"
 #include "data/values/size_limits.h"
 #include "data/values/text_as_number.h"
@@ -497,7 +498,7 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
     if (text.size() > kLongestName) {
       throw Wrong(key, text, "is too long", "at most " + std::to_string(kLongestName) + " bytes");
     }
-    if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < ' '; })) {
+    if (HasControls(text)) {
       throw Wrong(key, text, "has a control character", "a text of one line");
     }
     return std::string(text);

@@ -11,6 +11,7 @@
 #include "data/onnx/constants.h"
 #include "data/onnx/model.h"
 #include "data/onnx/shapes.h"
+#include "data/record/controls.h"
 #include "data/record/input_error.h"
 #include "data/values/names.h"
 #include "data/values/utf8.h"
@@ -201,7 +202,7 @@ class Reader {
       node.opset = opset == opsets_.end() ? 0 : opset->second;
       node.name = from.name();
       if (node.name.empty() && from.output_size() > 0) node.name = from.output(0);
-      if (!IsUtf8(node.name) || node.name.size() > kLongestName) {
+      if (!IsUtf8(node.name) || HasControls(node.name) || node.name.size() > kLongestName) {
         node.name = node.op + std::to_string(graph_.nodes.size());
       }
       for (const onnx::AttributeProto& attribute : from.attribute()) {

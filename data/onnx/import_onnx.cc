@@ -8,6 +8,7 @@
 
 #include "data/onnx/graph.h"
 #include "data/onnx/layers.h"
+#include "data/record/controls.h"
 #include "data/record/input_error.h"
 #include "data/values/names.h"
 #include "data/values/size_limits.h"
@@ -20,7 +21,7 @@ namespace {
 constexpr double kBytesPerGradient = 4;
 
 std::string TextOf(const std::string& text, const std::string& otherwise) {
-  return Trim(text).empty() || !IsUtf8(text) ? otherwise : text;
+  return Trim(text).empty() || !IsUtf8(text) || HasControls(text) ? otherwise : text;
 }
 
 std::string Source(const OnnxGraph& graph, int shared) {

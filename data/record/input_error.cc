@@ -1,7 +1,8 @@
 #include "data/record/input_error.h"
 
 #include <cstddef>
-#include <cstdio>
+
+#include "data/record/controls.h"
 
 namespace stepcast {
 namespace {
@@ -9,22 +10,6 @@ namespace {
 constexpr std::size_t kLongestKey = 200;
 constexpr std::size_t kLongestProblem = 1000;
 constexpr std::size_t kLongestAllowed = 2500;
-
-// Control characters are written out: an error is one line, wherever its parts come from.
-std::string Printable(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", byte);
-      out += escaped;
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
 
 std::string Compose(const InputPlace& place, const std::string& value, const std::string& problem,
                     const std::string& allowed) {

@@ -30,20 +30,33 @@ std::vector<std::string> DeviceWords(const std::string& name) {
   return words;
 }
 
+// Whether the words of a device are all among those that were said, where 80 may be of GB.
+bool AreSaid(const std::vector<std::string>& words, const std::vector<std::string>& said) {
+  return std::all_of(words.begin(), words.end(), [&](const std::string& word) {
+    return std::any_of(said.begin(), said.end(),
+                       [&](const std::string& one) { return word == one || word == one + "gb"; });
+  });
+}
+
 // The device whose words are all among those of `name`, the most of them: a letter that is wrong
-// makes an H100 of 80 GB no A100 of 80 GB. Empty where none is.
+// makes an H100 of 80 GB no A100 of 80 GB. Where only the size of its memory was said besides, "one
+// or another" of that size. Empty where none is.
 std::string NamedWithin(const std::string& name, const std::vector<Device>& known) {
   const std::vector<std::string> said = DeviceWords(name);
   std::string within;
-  std::size_t most = 0;
+  std::vector<std::string> its;
   for (const Device& device : known) {
     const std::vector<std::string> words = DeviceWords(device.name);
-    const bool all = std::all_of(words.begin(), words.end(), [&](const std::string& word) {
-      return std::find(said.begin(), said.end(), word) != said.end();
-    });
-    if (!all || words.size() <= most) continue;
-    most = words.size();
+    if (words.size() <= its.size() || !AreSaid(words, said)) continue;
     within = device.name;
+    its = words;
+  }
+  if (its.empty() || its.size() < said.size() || !its.back().ends_with("gb")) return within;
+  for (const Device& device : known) {
+    std::vector<std::string> words = DeviceWords(device.name);
+    if (words.size() != its.size() + 1) continue;
+    words.pop_back();
+    if (words == its) within += " or " + device.name;
   }
   return within;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "data/record/controls.h"
 #include "data/values/size_limits.h"
 #include "data/values/spelling.h"
 #include "data/values/suggest.h"
@@ -96,6 +97,7 @@ std::string CheckedName(std::string_view text, const InputPlace& place) {
                      "at most " + std::to_string(kLongestName) + " bytes");
   }
   if (!IsUtf8(text)) throw InputError(place, "", "is not UTF-8 text", "a name in UTF-8");
+  RefuseControls(text, place);
   return std::string(text);
 }
 

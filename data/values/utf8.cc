@@ -1,6 +1,5 @@
 #include "data/values/utf8.h"
 
-#include <algorithm>
 #include <cstddef>
 
 namespace stepcast {
@@ -34,11 +33,6 @@ bool IsUtf8(std::string_view text) {
     if (NextCodePoint(text, &i) >= 0x80 && i - start == 1) return false;
   }
   return true;
-}
-
-bool HasControls(std::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
 }  // namespace stepcast

@@ -13,9 +13,6 @@ char32_t NextCodePoint(std::string_view text, std::size_t* position);
 
 // Whether `text` is well-formed UTF-8.
 bool IsUtf8(std::string_view text);
-// Whether it has a character that steers a terminal: of ASCII below the space, line ends and tabs
-// too, or DEL.
-bool HasControls(std::string_view text);
 
 }  // namespace stepcast
 

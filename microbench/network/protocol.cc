@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "data/record/controls.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/utf8.h"

@@ -36,7 +36,7 @@ std::string TimeText(const std::optional<double>& seconds) {
   return seconds ? FormatDuration(Seconds(*seconds)) : "-";
 }
 std::string LossText(const network::LossCount& loss) {
-  if (const std::optional<double> share = loss.share()) return FormatPercent(*share);
+  if (const std::optional<double> share = loss.share()) return FormatLoss(*share);
   if (loss.segments == 0) return "-";
   return fmt::format("{} of {}", loss.lost, FormatCount(loss.segments));
 }
@@ -62,7 +62,7 @@ std::string WhyCapped(const MeasuredRows& rows, const Finding& finding) {
   if (tcp.sender_limited > kMost) return ": the sender's buffer held it back (net.ipv4.tcp_wmem)";
   network::LossCount loss;
   if ((loss += tcp).share()) {
-    return fmt::format(": it sent {} of its segments again", FormatPercent(*loss.share()));
+    return fmt::format(": it sent {} of its segments again", FormatLoss(*loss.share()));
   }
   return "";
 }

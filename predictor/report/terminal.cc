@@ -320,6 +320,17 @@ std::string FormatPercent(double fraction) {
   return FormatNumber(100.0 * fraction) + " %";
 }
 
+std::string FormatLoss(double share) {
+  const std::string rounded = FormatPercent(share);
+  if (!(share < 1.0) || rounded != FormatPercent(1.0)) return rounded;
+  // To the first digit of what arrives.
+  const double percent_left = 100.0 * (1.0 - share);
+  const int decimals = static_cast<int>(std::ceil(-std::log10(percent_left)));
+  std::string text = fmt::format("{:.{}f}", 100.0 * share, decimals);
+  text.erase(text.find_last_not_of('0') + 1);
+  return text + " %";
+}
+
 std::string FormatFactor(double factor) {
   if (!std::isfinite(factor)) return NotFinite(factor);
   return FormatNumber(factor) + 'x';

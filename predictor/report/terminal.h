@@ -76,6 +76,10 @@ std::string Several(std::int64_t count, const char* what);
 // FormatPercent(0.0481) is "4.81 %".
 std::string FormatPercent(double fraction);
 
+// The same of packets that are lost, of which less than all are never "100 %", where nothing would
+// arrive: "99.9999 %".
+std::string FormatLoss(double share);
+
 // "2.24x".
 std::string FormatFactor(double factor);
 

@@ -194,10 +194,10 @@ TEST(CapiFleet, GoesOutAndIn) {
 TEST(CapiFleet, NamesItsJobs) {
   const FleetHandle fleet = NewFleet();
   EXPECT_TRUE(JobsOf(fleet).empty());
-  for (const char* job : {"b", "a, a", "c\n"}) AddJob(fleet, job, "mlp_mnist");
-  EXPECT_EQ(JobsOf(fleet), (std::vector<std::string>{"a, a", "b", "c\n"}));
+  for (const char* job : {"b", "a, a", "c d"}) AddJob(fleet, job, "mlp_mnist");
+  EXPECT_EQ(JobsOf(fleet), (std::vector<std::string>{"a, a", "b", "c d"}));
   ASSERT_EQ(stepcast_fleet_remove(fleet.get(), "a, a", nullptr), STEPCAST_OK);
-  ASSERT_EQ(stepcast_fleet_end(fleet.get(), "c\n", nullptr), STEPCAST_OK);
+  ASSERT_EQ(stepcast_fleet_end(fleet.get(), "c d", nullptr), STEPCAST_OK);
   EXPECT_EQ(JobsOf(fleet), std::vector<std::string>{"b"});
   // Two handles of one job are one calibration.
   const OnlineHandle one = JobOf(fleet, "b");

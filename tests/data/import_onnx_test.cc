@@ -97,6 +97,18 @@ TEST(ImportOnnx, TheWorkloadIsNamedAfterTheFile) {
   EXPECT_EQ(Import(m, OnnxOptions{{}, "mine"}).name, "mine");
 }
 
+// A name that no workload file has is another's.
+TEST(ImportOnnx, NamesWithControlsAreReplaced) {
+  Model m = ResidualStage("batch");
+  m.graph().set_name("ne\x1b[31mt");
+  m.graph().mutable_node(0)->set_name("\x1b[2J");
+  const Workload stage = Import(m);
+  EXPECT_TRUE(stage.source.starts_with("ONNX graph without a name by test")) << stage.source;
+  EXPECT_EQ(stage.layers.at(0).name, m.graph().node(0).op_type() + "0");
+  EXPECT_EQ(ParseWorkload(FormatWorkload(stage), "stage.yaml").layers.at(0).name,
+            stage.layers[0].name);
+}
+
 TEST(ImportOnnx, AWorkloadFileGivesItBack) {
   const Workload stage = Import(ResidualStage("batch"));
   const Workload back = ParseWorkload(FormatWorkload(stage), "stage.yaml");

@@ -38,6 +38,7 @@ TEST(InputError, KeepsItsParts) {
 TEST(InputError, AValueIsQuotedOnOneLine) {
   EXPECT_EQ(Text({}, "a\nb\t\x7f\x01", "is odd"), "'a\\x0ab\\x09\\x7f\\x01' is odd");
   EXPECT_EQ(Text({}, "µ", "is odd"), "'µ' is odd");
+  EXPECT_EQ(Text({}, "\u009b2J", "is odd"), "'\\xc2\\x9b2J' is odd");
 }
 
 TEST(InputError, ALongValueIsCut) {

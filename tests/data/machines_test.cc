@@ -256,20 +256,41 @@ TEST(Cluster, ACalibrationThatFittedNothingRoundTrips) {
   ExpectEqual(*cluster.calibration, *read.calibration);
 }
 
+TEST(Cluster, ThePlaceOfItsDeviceIsALine) {
+  const TempFolder folder;
+  const std::string path = folder.Write("lab.yaml", kSmall);
+  EXPECT_EQ(PlaceOfDevice(path).file, path);
+  EXPECT_EQ(PlaceOfDevice(path).line, 2);
+  EXPECT_EQ(PlaceOfDevice(path).key, "device");
+  const InputPlace gone = PlaceOfDevice(folder.Path("gone.yaml"));
+  EXPECT_EQ(gone.file, folder.Path("gone.yaml"));
+  EXPECT_EQ(gone.line, 0);
+  EXPECT_EQ(gone.key, "device");
+}
+
+TEST(Cluster, ATitleEndsWithItsLine) {
+  EXPECT_EQ(Parse(kSmall + "title: |\n  Two racks\n").title, "Two racks");
+}
+
 // Texts are the user's: quotes, colons, hashes and line ends are written so that they are read
-// back.
+// back. What is shown on one line has no control characters.
 RC_GTEST_PROP(Cluster, AnyTextRoundTrips, ()) {
   const auto text = [] {
     return *rc::gen::container<std::string>(
         rc::gen::element('a', '0', ' ', '\n', '\t', ':', '#', '-', '"', '\'', '\\', '{', '}', '[',
                          ']', '*', '&', '!', '|', '>', '%', '@', '`', ',', '?', '~', '=', '\x01'));
   };
+  const auto line = [&] {
+    std::string some = text();
+    std::erase_if(some, [](char c) { return c == '\n' || c == '\t' || c == '\x01'; });
+    return some;
+  };
   Cluster cluster = Parse(kSmall);
-  cluster.name = "a" + text();
-  cluster.title = "a" + text();
+  cluster.name = "a" + line();
+  cluster.title = "a" + line();
   cluster.source = text();
   cluster.notes = text();
-  cluster.device = text() + "a";
+  cluster.device = line() + "a";
   cluster.sources = {{text(), text() + "a"}};
   const Cluster read = Parse(FormatCluster(cluster));
   RC_ASSERT(read.name == cluster.name);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/record/controls.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/placement.h"
@@ -569,6 +570,31 @@ TEST(Parse, Utf8) {
                {"caf\xe9", "Latin-1"}};
   for (const auto& c : cases) EXPECT_FALSE(IsUtf8(c.bytes)) << c.what;
   EXPECT_TRUE(IsUtf8("\xef\xbf\xbd")) << "what stands for such bytes is text";
+}
+
+TEST(Parse, Controls) {
+  for (const char* text : {"", "plain ~", "\u00a0", "\u00bf", "日本", "\xc2"}) {
+    EXPECT_FALSE(HasControls(text)) << text;
+    EXPECT_EQ(Printable(text), text);
+  }
+  const struct {
+    const char* text;
+    const char* printed;
+  } cases[] = {{"\x01", "\\x01"},   {"a\x1f", "a\\x1f"},      {"a\tb\n", "a\\x09b\\x0a"},
+               {"\x7fz", "\\x7fz"}, {"\u0080", "\\xc2\\x80"}, {"é\u009f2J", "é\\xc2\\x9f2J"}};
+  for (const auto& c : cases) {
+    EXPECT_TRUE(HasControls(c.text)) << c.printed;
+    EXPECT_EQ(Printable(c.text), c.printed);
+  }
+}
+
+TEST(Parse, ANameHasNoControls) {
+  EXPECT_EQ(CheckedName("résumé\u00a0(2)", kPlace), "résumé\u00a0(2)");
+  for (const char* text : {"\x1b[2J", "a\nb", "a\x7f", "a\u009b31m"}) {
+    EXPECT_TRUE(Says(ErrorOf([&] { CheckedName(text, kPlace); }),
+                     "has a control character; allowed: text on one line"))
+        << text;
+  }
 }
 
 TEST(Parse, CodePointsOfWhatIsNotUtf8) {

@@ -146,6 +146,22 @@ TEST(FormatCount, GroupsByThousands) {
   EXPECT_EQ(Several(1234, "rank"), "1,234 ranks");
 }
 
+TEST(FormatLoss, OfLessThanAllIsNeverAll) {
+  EXPECT_EQ(FormatLoss(0.0), "0 %");
+  EXPECT_EQ(FormatLoss(1e-9), "1e-07 %");
+  EXPECT_EQ(FormatLoss(0.0123456), "1.23 %");
+  EXPECT_EQ(FormatLoss(0.999), "99.9 %");
+  EXPECT_EQ(FormatLoss(0.9996), "99.96 %");
+  EXPECT_EQ(FormatLoss(0.999999), "99.9999 %");
+  EXPECT_EQ(FormatLoss(1.0), "100 %");
+  EXPECT_EQ(FormatLoss(kNan), "nan");
+  for (double left = 4e-3; left > 1e-15; left *= 0.37) {
+    const std::string text = FormatLoss(1.0 - left);
+    EXPECT_TRUE(text.starts_with("99.")) << text;
+    EXPECT_NE(text[text.size() - 3], '0') << text;
+  }
+}
+
 TEST(FormatPercentFactorThroughput, ExactStrings) {
   EXPECT_EQ(FormatPercent(0.0481), "4.81 %");
   EXPECT_EQ(FormatPercent(0.9), "90 %");
