@@ -81,11 +81,6 @@ struct Prediction {
 // What is to be said of a need that the count takes for more than there is; nothing of another.
 std::optional<std::string> MemoryFlag(const MemoryNeed& memory);
 
-// Samples of one step that count: the gradients of backup workers come too late and are dropped.
-inline SampleCount<> CountedSamples(const Plan& plan) {
-  return Samples(plan.global_batch() * (1 - 1.0 * plan.backup_workers / plan.workers()));
-}
-
 }  // namespace stepcast
 
 #endif  // STEPCAST_PREDICTOR_PREDICTION_H_

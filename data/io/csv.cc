@@ -149,13 +149,14 @@ std::optional<std::size_t> CsvColumns::Column(std::string_view name) const {
   return static_cast<std::size_t>(it - header_.begin());
 }
 
-std::size_t CsvColumns::RequiredColumn(std::string_view name) const {
+std::size_t CsvColumns::RequiredColumn(std::string_view name, std::string_view other) const {
   if (const auto column = Column(name)) return *column;
   const std::string meant = NearestName(name, header_);
   throw InputError({path_, 1, std::string(name)}, "",
                    "is a required column that is missing" +
                        (meant.empty() ? "" : " (is it meant by " + meant + "?)"),
-                   "a header with it; this file has " + JoinNames(header_));
+                   "a header with it" + (other.empty() ? "" : ", or with " + std::string(other)) +
+                       "; this file has " + JoinNames(header_));
 }
 
 std::string CsvField(std::string_view text) {

@@ -27,8 +27,8 @@ class CsvColumns {
 
   // The index of a column; empty when the file has none of that name.
   std::optional<std::size_t> Column(std::string_view name) const;
-  // The same, or InputError naming the columns the file has.
-  std::size_t RequiredColumn(std::string_view name) const;
+  // The same, or InputError naming the columns the file has, and `other`, which would do as well.
+  std::size_t RequiredColumn(std::string_view name, std::string_view other = {}) const;
 
   InputPlace Place(const CsvRow& row, std::size_t column) const {
     return {path_, row.line, header_[column]};

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -24,6 +26,9 @@ namespace stepcast {
 namespace {
 
 enum class Need { kRequired, kOptional };
+
+constexpr const char* kStepTime = "step_time_s";
+constexpr const char* kThroughput = "throughput_samples_per_s";
 
 // One known column: how a field becomes part of a run, and back.
 struct ColumnFormat {
@@ -65,7 +70,7 @@ std::vector<ColumnFormat> MakeColumns() {
     columns.push_back(PlanColumn(*FindPlanField(flag)));
   }
   columns.push_back(
-      {"step_time_s", Need::kRequired,
+      {kStepTime, Need::kRequired,
        [](const auto& t, const auto& p, Run* r) { ReadStepTime(t, p, r); },
        [](const Run& r) { return (r.stopped ? ">" : "") + Number(r.step_time.in(kSeconds)); }});
   const auto time = [&](const char* name, const NumberRange& range, auto of) {
@@ -99,8 +104,8 @@ const std::vector<ColumnFormat>& Columns() {
   return columns;
 }
 
-// Checks that concern several fields of a row together.
-void CheckWholeRow(const Run& run) {
+// Checks that concern several fields of a row together: those of its plan.
+void CheckRunPlan(const Run& run) {
   const auto place = [&](const char* column) {
     return InputPlace{run.place.file, run.place.line, column};
   };
@@ -109,6 +114,37 @@ void CheckWholeRow(const Run& run) {
     throw InputError(place("strategy"), "auto", "is a question and not a measurement",
                      "the algorithm that ran, or allreduce where the library chose");
   }
+}
+
+// The step of a throughput: that of all workers together, of samples that count.
+Duration<> StepAt(const std::string& throughput, const InputPlace& place, const Plan& plan) {
+  const double rate = ParseNumber(throughput, place, kThroughputs);
+  const Duration<> step = CountedSamples(plan) / (Samples(rate) / Seconds(1.0));
+  if (kStepTimes.Holds(step.in(kSeconds))) return step;
+  throw InputError(place, throughput, fmt::format("is one of {:g} s a step", step.in(kSeconds)),
+                   kStepTimes.Text() + " s a step");
+}
+
+// A row may have a throughput for its step time. One beside it is what the source printed.
+void TakeThroughput(const std::string& throughput, bool has_step_time, const InputPlace& place,
+                    Run* run) {
+  constexpr double kRounded = 0.1;  // as figures of one or two digits differ
+  const Duration<> step = StepAt(throughput, place, run->plan);
+  if (!has_step_time) {
+    run->step_time = step;
+  } else if (std::abs(run->step_time / step - 1) > kRounded) {
+    throw InputError(place, throughput,
+                     fmt::format("is one of {:.6g} s a step, and {} is {}", step.in(kSeconds),
+                                 kStepTime, Number(run->step_time.in(kSeconds))),
+                     "one of the two, or samples of all workers in a second");
+  }
+}
+
+// The same of its times.
+void CheckTimes(const Run& run) {
+  const auto place = [&](const char* column) {
+    return InputPlace{run.place.file, run.place.line, column};
+  };
   CheckSpread(run);
   if (run.exposed_sync && *run.exposed_sync > run.step_time) {
     throw InputError(place("exposed_sync_s"), Number(run.exposed_sync->in(kSeconds)),
@@ -161,8 +197,14 @@ void RefuseMisspelt(const std::vector<std::string>& unknown, const CsvReader& re
 void TakeRuns(std::string text, const std::string& path, const std::function<void(Run&&)>& take) {
   CsvReader reader(std::move(text), path);
   std::vector<const ColumnFormat*> format_of(reader.header().size(), nullptr);
+  const std::optional<std::size_t> throughput = reader.Column(kThroughput);
+  const std::optional<std::size_t> step_time = reader.Column(kStepTime);
   for (const ColumnFormat& format : Columns()) {
-    if (format.need == Need::kRequired) reader.RequiredColumn(format.name);
+    if (!std::strcmp(format.name, kStepTime)) {
+      if (!throughput) reader.RequiredColumn(kStepTime, kThroughput);
+    } else if (format.need == Need::kRequired) {
+      reader.RequiredColumn(format.name);
+    }
     if (const auto column = reader.Column(format.name)) format_of[*column] = &format;
   }
   std::vector<std::string> unknown;
@@ -176,7 +218,14 @@ void TakeRuns(std::string text, const std::string& path, const std::function<voi
     run.place = {path, row.line, ""};
     if (!extra_columns->empty()) run.extra_columns = extra_columns;
     run.extra.reserve(extra_columns->size());
+    const bool has_throughput = throughput && !Trim(row.fields[*throughput]).empty();
+    const bool has_step_time =
+        step_time && (!has_throughput || !Trim(row.fields[*step_time]).empty());
+    if (!has_throughput && !step_time) {
+      throw InputError(reader.Place(row, *throughput), "", "is required", "samples in a second");
+    }
     for (std::size_t i = 0; i < row.fields.size(); ++i) {
+      if (step_time == i && !has_step_time) continue;
       const ColumnFormat* format = format_of[i];
       if (format == nullptr) {
         run.extra.push_back(row.fields[i]);
@@ -184,7 +233,11 @@ void TakeRuns(std::string text, const std::string& path, const std::function<voi
         format->read(row.fields[i], reader.Place(row, i), &run);
       }
     }
-    CheckWholeRow(run);
+    CheckRunPlan(run);
+    if (has_throughput) {
+      TakeThroughput(row.fields[*throughput], has_step_time, reader.Place(row, *throughput), &run);
+    }
+    CheckTimes(run);
     take(std::move(run));
   }
 }

@@ -1,6 +1,8 @@
 // Measured runs as CSV: the format that `--runs` reads and `import` writes.
 //
-// Required columns: workload, device, placement, servers, strategy, local_batch, step_time_s.
+// Required columns: workload, device, placement, servers, strategy, local_batch, and step_time_s or
+// throughput_samples_per_s: in a row without the former, the step takes CountedSamples at the
+// latter. A column of throughputs is kept, too, and beside step times has to agree with them.
 // Optional: exposed_sync_s, step_time_sd_s, p50_s, p95_s, p99_s, source and the other columns of
 // data/plan/fields.h; an empty field is an absent one. A step_time_s like ">1800" is that of a run
 // that was stopped. Order is free; other columns are kept and ignored.

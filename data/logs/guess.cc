@@ -42,6 +42,8 @@ constexpr Known kKnown[] = {
     {"local_bsz", "sync_time", "a throughput trace of AdaptDL",
      "stepcast import adaptdl FILE --output runs.csv"},
     {"step_time_s", "placement", "measured runs", "stepcast calibrate --cluster C --runs FILE"},
+    {"throughput_samples_per_s", "placement", "measured runs",
+     "stepcast calibrate --cluster C --runs FILE"},
     {"begin_s", "end_s", "when steps began and ended",
      "stepcast import pcap n1.pcap n2.pcap --steps FILE"},
     {"algbw", "busbw", "a table of nccl-tests", kNccl},

@@ -76,6 +76,12 @@ constexpr auto kEither = LoggedCount::kEither;
 //              references MetricLogger: means over some steps
 //   Megatron   NVIDIA/Megatron-LM training_log
 //   torchtitan pytorch/torchtitan components/metrics.py: tokens of a device in a second
+//   MaxText    AI-Hypercomputer/maxtext metric_logger.py; its first steps are handed over before
+//              they are done, so that they tell too much, and then too little
+//   NeMo       NVIDIA/NeMo TimingCallback, the mean of the last steps, of one where nobody says
+//              more; in its own lines, at the end of Lightning's bar, and in the DLLogger's JSON
+//   Composer   mosaicml/composer SpeedMonitor in the lines of its ConsoleLogger: batches of all
+//              devices, the mean of a window of steps, which may reach back beyond the line before
 //   DeepSpeed  deepspeed/utils/timer.py ThroughputTimer
 //   fairseq    fairseq/logging/progress_bar.py: updates a second
 //   TensorFlow StepCounterHook; slim's learning.py; the 2016 imagenet example of distributed slim
@@ -84,7 +90,7 @@ constexpr auto kEither = LoggedCount::kEither;
 //   bars       tqdm's format_meter, as it is and in PyTorch Lightning and Hugging Face's Trainer:
 //              its rate is a moving average, or one of the whole bar (smoothing 0, as Lightning
 //              has it), so that steps are told by how long the bar has taken
-//   Trainer    transformers speed_metrics
+//   Trainer    transformers speed_metrics, as it is printed and in trainer_state.json
 //   MXNet      mxnet.callback.Speedometer
 //   Horovod    examples/*_synthetic_benchmark.py
 //   tf_cnn_benchmarks  tensorflow/benchmarks benchmark_cnn.py
@@ -106,6 +112,14 @@ constexpr Form kForms[] = {
      "", kFraction},
     {Tokens("torchtitan", kMean, SamplesOf::kDevice), " tps: ", Side::kAfter, kPerS,
      " memory: ", "", "step: ", How::kCount},
+    {Steps("MaxText", kOne), ", seconds: ", Side::kAfter, kS, "completed step: ", "",
+     "completed step: "},
+    {Steps("NeMo", kMean, kEither), "train_step_timing in s: ", Side::kAfter, kS, "", "",
+     kFraction},
+    {Steps("NeMo", kMean, kEither), "train_step_timing in s=", Side::kAfter, kS, "", "", kFraction},
+    {Steps("NeMo", kMean, kEither), "\"train_step_timing in s\": ", Side::kAfter, kS, "", "",
+     "\"global_step\": "},
+    {Steps("Composer", kMean), "Train throughput/batches_per_sec: ", Side::kAfter, kPerS},
     {Samples("DeepSpeed", kMean, SamplesOf::kJob), "CurrSamplesPerSec=", Side::kAfter, kPerS, "",
      "", "global_step="},
     {Steps("fairseq", kMean), "ups=", Side::kAfter, kPerS, "", "", kFraction},
@@ -133,6 +147,8 @@ constexpr Form kForms[] = {
     {Samples("samples/s", kMean, SamplesOf::kProcess), "img/s", Side::kBeside, kPerS},
     {Steps("Trainer", LoggedSpan::kRun), "'train_steps_per_second': ", Side::kAfter, kPerS, "", "",
      "", How::kEndOfRun},
+    {Steps("Trainer", LoggedSpan::kRun), "\"train_steps_per_second\": ", Side::kAfter, kPerS, "",
+     "", "", How::kEndOfRun},
     {Steps("epochs", LoggedSpan::kEpoch), " finished in ", Side::kAfter, kS, "Epoch ", "s"},
 };
 // What lines have that belong to a form and tell no time.

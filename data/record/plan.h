@@ -210,6 +210,11 @@ struct Plan {
   double global_batch() const { return static_cast<double>(micro_batch()) * accumulation_steps; }
 };
 
+// Samples of one step that count: the gradients of backup workers come too late and are dropped.
+inline SampleCount<> CountedSamples(const Plan& plan) {
+  return Samples(plan.global_batch() * (1 - 1.0 * plan.backup_workers / plan.workers()));
+}
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_DATA_RECORD_PLAN_H_

@@ -14,7 +14,6 @@
 namespace stepcast::cli {
 namespace {
 
-constexpr double kMostRate = 1e15;
 constexpr const char* kStepTexts =
     "a time in s, ms, us, ns, min, h or d, like \"0.43 s\" or \"0.43 s/it\"; steps, like "
     "\"2.3 it/s\" (or steps/s); or samples of all workers, like \"240 samples/s\"";
@@ -36,7 +35,7 @@ std::optional<std::string> Before(std::string_view text, std::initializer_list<c
 Duration<> ReadStep(const std::string& raw, const InputPlace& place, const Plan& plan) {
   const std::string text(Trim(raw));
   const auto rate = [&](const std::string& number) {
-    return ParseNumber(number, place, {kLeastTime, kMostRate});
+    return ParseNumber(number, place, kThroughputs);
   };
   if (const auto samples = Before(text, {"samples/s"})) {
     return CountedSamples(plan) / (Samples(rate(*samples)) / Seconds(1.0));

@@ -324,6 +324,10 @@ TEST(ImportLogsCli, AGuessNamesTheCommand) {
   // Of the tables that begin alike, what stands beside tells which one it is.
   const std::string latency = Sample("osu/latency-and-bandwidth.txt");
   EXPECT_EQ(JsonOf({"import", "--guess", latency})["command"], "stepcast import osu " + latency);
+  for (const char* log : {"maxtext", "nemo", "nemo-bars", "composer", "trainer-state"}) {
+    ExpectText({"import", "--guess", Sample(std::string("step_log/") + log)},
+               {"a log of a training"});
+  }
   ExpectText({"import", "--guess", Sample("osu/allreduce.txt")}, {"--placement P"});
   ExpectText({"import", "--guess", Sample("guess/nothing")}, {"nothing that stepcast knows"}, 1);
   EXPECT_EQ(JsonOf({"import", "--guess", Sample("guess/nothing")}, 1)["command"], nullptr);

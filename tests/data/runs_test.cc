@@ -256,6 +256,70 @@ TEST(Runs, EachRequiredColumnIsRequired) {
   }
 }
 
+// ---- Throughputs for step times.
+
+const std::string kOfThroughputs =
+    "workload,device,placement,servers,strategy,local_batch,throughput_samples_per_s";
+
+// The step is what forecasts tell the throughput of: the samples that count, of all workers.
+TEST(Runs, AThroughputStandsForAStepTime) {
+  const Runs runs = Parse(kOfThroughputs +
+                          ",accumulation_steps,backup_workers,local_steps,slow_nodes,slow_speed,"
+                          "slow_local_batch\n"
+                          "resnet50,t4,1,0,none,32,64,,,,,,\n"
+                          "resnet50,t4,4-4,0,ring,32,64,,,,,,\n"
+                          "resnet50,t4,4-4,0,ring,32,64,8,,,,,\n"
+                          "resnet50,t4,4-4,0,ring,32,64,,2,,,,\n"
+                          "resnet50,t4,4-4,0,ring,32,64,,,10,,,\n"
+                          "resnet50,t4,4-4,0,ring,32,64,,,,1,0.5,16\n"
+                          "resnet50,t4,4-4,2,ps-async,32,64,,,,,,\n");
+  const std::vector<double> steps = {0.5, 4, 32, 3, 4, 3, 4};
+  ASSERT_EQ(runs.size(), steps.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    EXPECT_DOUBLE_EQ(runs[i].step_time.in(kSeconds), steps[i]) << i;
+    EXPECT_FALSE(runs[i].stopped);
+  }
+  // The column is kept, so that what is written has what was read.
+  ASSERT_TRUE(runs[0].extra_columns);
+  EXPECT_EQ(*runs[0].extra_columns, std::vector<std::string>{"throughput_samples_per_s"});
+  EXPECT_EQ(runs[0].extra, std::vector<std::string>{"64"});
+  const Runs again = Parse(FormatRuns(runs));
+  ASSERT_EQ(again.size(), runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) EXPECT_EQ(again[i].step_time, runs[i].step_time);
+}
+
+TEST(Runs, ARowHasAStepTimeOrAThroughputOrBothThatAgree) {
+  const std::string both = kHeader + ",throughput_samples_per_s\nresnet50,t4,1-1,0,ring,32,";
+  EXPECT_EQ(Parse(both + "0.5,\n")[0].step_time, Seconds(0.5));
+  EXPECT_EQ(Parse(both + ",128\n")[0].step_time, Seconds(0.5));
+  EXPECT_EQ(Parse(both + "0.5,128\n")[0].step_time, Seconds(0.5));
+  // As printed to two digits.
+  EXPECT_EQ(Parse(both + "0.5,130\n")[0].step_time, Seconds(0.5));
+  // That of one worker.
+  EXPECT_TRUE(Says(ErrorOf([&] { Parse(both + "0.5,64\n"); }),
+                   "runs.csv:2: throughput_samples_per_s: '64' is one of 1 s a step, and "
+                   "step_time_s is 0.5; allowed: one of the two, or samples of all workers in a "
+                   "second"));
+  EXPECT_TRUE(Says(ErrorOf([&] { Parse(both + ">1800,64\n"); }), "step_time_s is 1800"));
+  EXPECT_TRUE(Says(ErrorOf([&] { Parse(both + ",\n"); }), "runs.csv:2: step_time_s: "));
+}
+
+TEST(Runs, AThroughputThatIsNone) {
+  const auto refused = [](const std::string& value) {
+    return ErrorOf([&] { Parse(kOfThroughputs + "\nresnet50,t4,1-1,0,ring,32," + value + "\n"); });
+  };
+  for (const char* value : {"0", "-1", "nan", "1e16", "fast", "240 samples/s"}) {
+    EXPECT_TRUE(Says(refused(value), "runs.csv:2: throughput_samples_per_s: ")) << value;
+  }
+  EXPECT_TRUE(Says(refused(""), "throughput_samples_per_s: is required"));
+  EXPECT_TRUE(Says(refused("1e-6"), "'1e-6' is one of 6.4e+07 s a step"));
+  // What is wrong with the plan is told as such.
+  EXPECT_TRUE(Says(ErrorOf([] { Parse(kOfThroughputs + "\nresnet50,t4,1-1,0,auto,32,64\n"); }),
+                   "strategy: 'auto' is a question"));
+  EXPECT_TRUE(Says(ErrorOf([] { Parse(kHeader.substr(0, kHeader.rfind(',')) + "\n"); }),
+                   "allowed: a header with it, or with throughput_samples_per_s; this file has"));
+}
+
 TEST(Runs, WhatNoSingleFieldCanKnow) {
   const struct {
     const char* row;

@@ -73,6 +73,16 @@ TEST(StepLog, TellsEachFormsMeanAndWhatIsLeftOut) {
       // Step 40 has an evaluation within it, and is as little a step's time as that.
       {"nanogpt", "nanoGPT", 20, (0.5 + 0.3 + 0.4) / 3, 3, 2, 3, 3},
       {"nanogpt", "nanoGPT", 0, (34.56789 + 0.6 + 0.5 + 0.3 + 0.4) / 5, 5, 0, 5, 3},
+      // A first step that waits for the second, and a second that is not waited for.
+      {"maxtext", "MaxText", 2, (5.0 + 5.2) / 2, 2, 2, 2, 0},
+      // The step 0 stands for none of the steps before it.
+      {"nemo", "NeMo", 2, (2.6 + 2.4) / 2, 2, 2, 2, 0},
+      // A bar that is drawn anew tells nothing new, and its rate is not asked.
+      {"nemo-bars", "NeMo", 1, (3.1 + 3.3) / 2, 2, 1, 2, 0},
+      {"nemo-json", "NeMo", 1, (2.0 + 3.0) / 2, 2, 1, 20, 0},
+      // All devices' batches, and not each device's share of them.
+      {"composer", "Composer", 20, (1 / 0.4 + 1 / 0.25) / 2, 2, 1, 2, 0},
+      {"trainer-state", "Trainer", 20, 4, 1, 0, 1, 0},
       {"epochs", "epochs", 20, (206.52 + 206.40) / 2, 2, 1, 2, 0},
   };
   for (const Expected& e : all) {
@@ -215,9 +225,9 @@ TEST(StepLog, TheFormIsTheTablesFirstOrTheOneAskedFor) {
 
 TEST(StepLog, EveryFormOfTheTableIsReadSomewhere) {
   std::vector<std::string> seen;
-  for (const char* sample :
-       {"keras-2", "lightning", "trainer", "pytorch", "tensorflow", "slim", "mxnet", "horovod",
-        "tf_cnn_benchmarks", "megatron", "nanogpt", "torchtitan", "others", "epochs"}) {
+  for (const char* sample : {"keras-2", "lightning", "trainer", "pytorch", "tensorflow", "slim",
+                             "mxnet", "horovod", "tf_cnn_benchmarks", "megatron", "nanogpt",
+                             "torchtitan", "maxtext", "nemo", "composer", "others", "epochs"}) {
     for (const StepSeries& series : ReadStepLog(Sample(sample), {0, nullptr}).series) {
       if (series.numbers > 0) seen.emplace_back(series.form.name);
     }
