@@ -34,7 +34,7 @@ struct Flow {
 class Agent {
  public:
   Agent(const AgentOptions& options, Door* door)
-      : options_(options), member_(Join(options, door)) {}
+      : options_(options), member_(Join(&options_, door)) {}
 
   std::string Run() {
     double step_s = 0;  // the last one: others may measure it without this host
@@ -170,7 +170,7 @@ class Agent {
     member_.master.Send(result.Line(), options_.deadline.AtMost(kGraceS));
   }
 
-  const AgentOptions& options_;
+  AgentOptions options_;
   Membership member_;
 };
 

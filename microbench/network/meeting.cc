@@ -19,17 +19,38 @@ namespace {
 // How often a host that waits for others looks whether they can still come.
 constexpr double kLookS = 0.25;
 
-// The coordinator may start later than this host.
-Socket Reach(const Address& master, const Address* source, const Deadline& deadline) {
+// Tells of a wait, but of each reason once.
+class Waiting {
+ public:
+  explicit Waiting(const WaitHook& hook) : hook_(hook) {}
+
+  void Say(const std::string& why, bool is_there) {
+    if (hook_ && why != said_) hook_(why, is_there);
+    said_ = why;
+  }
+
+ private:
+  const WaitHook& hook_;
+  std::string said_;
+};
+
+// The coordinator may start later than this host. One attempt is short, for an address that
+// nobody answers at would take them all.
+Socket Reach(const Address& master, const Address* source, const Deadline& deadline,
+             Waiting* waiting) {
   constexpr double kAgainS = 0.25;
+  constexpr double kAttemptS = 5;
+  constexpr double kUnsaidS = 1;  // hosts that start together find each other within it
+  const auto start = Clock::now();
   while (true) {
     try {
-      return Socket::Connect(master, source, deadline);
+      return Socket::Connect(master, source, deadline.AtMost(kAttemptS));
     } catch (const NetworkError& e) {
       if (deadline.stopped()) throw;
       if (deadline.left_s() < kAgainS) {
         throw NetworkError(fmt::format("{}; is rank 0 started, and its port open?", e.what()));
       }
+      if (ClockToSeconds(Clock::now() - start) > kUnsaidS) waiting->Say(e.what(), false);
     }
     std::this_thread::sleep_for(SecondsToClock(kAgainS));
   }
@@ -42,19 +63,41 @@ bool HasGone(const NetworkError& error) {
 }
 
 // Shows the coordinator who has come, and returns what it says. One that goes before it says
-// anything may be that of a probe that has just ended, where the next one is to come.
-Message Greeted(const Address& master, const Address* source, const Deadline& deadline,
+// anything may be that of a probe that has just ended, where the next one is to come. As long as
+// rank 0 asks this host to come later, no time of the options passes.
+Message Greeted(AgentOptions* options, const Address* source,
                 const std::function<Message(const LineSocket& line)>& greeting, LineSocket* line) {
+  constexpr double kLaterS = 0.5;
+  Waiting waiting(options->waits);
+  auto since = Clock::now();
+  Deadline deadline = options->deadline.AtMost(options->join_s);
   while (true) {
-    *line = LineSocket(Reach(master, source, deadline));
+    *line = LineSocket(Reach(options->master, source, deadline, &waiting));
+    // It may wait for others as long from now on.
+    const Deadline answer = options->deadline.AtMost(options->join_s + kGraceS);
+    double again_s = 0.1;
     try {
-      line->Send(greeting(*line).Line(), deadline);
-      return Message::Parse(line->Read(deadline));
+      line->Send(greeting(*line).Line(), answer);
+      Message message = Message::Parse(line->Read(answer));
+      if (message.verb() != kLater) return message;
+      waiting.Say(PlainText(message, "why"), true);
+      const auto now = Clock::now();
+      options->deadline.until += now - since;
+      since = now;
+      deadline = options->deadline.AtMost(options->join_s);
+      again_s = kLaterS;
     } catch (const NetworkError& e) {
       if (!HasGone(e) || deadline.over()) throw;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (deadline.stopped()) throw NetworkError("interrupted");
+    std::this_thread::sleep_for(SecondsToClock(again_s));
   }
+}
+
+// Where the host of rank 0 listens.
+Address OwnAddress(const MeetingOptions& options) {
+  return options.bind.empty() ? options.master
+                              : LocalAddress(options.bind).WithPort(options.master.port());
 }
 
 }  // namespace
@@ -73,10 +116,10 @@ void Membership::RequireWelcome(const Message& answer) {
   if (answer.verb() != kWelcome) throw NetworkError("sent no welcome");
 }
 
-Membership Join(const AgentOptions& options, Door* door) {
+Membership Join(AgentOptions* joining, Door* door) {
+  const AgentOptions& options = *joining;
   Membership member;
   member.door = door;
-  const Deadline deadline = options.deadline.AtMost(options.join_s);
   std::optional<Address> source;
   if (member.door != nullptr) {
     source = member.door->address().WithPort(0);
@@ -96,9 +139,9 @@ Membership Join(const AgentOptions& options, Door* door) {
     return join;
   };
   // The others may be late.
-  const Message welcome =
-      Greeted(options.master, source ? &*source : nullptr, deadline, greeting, &member.master);
+  const Message welcome = Greeted(joining, source ? &*source : nullptr, greeting, &member.master);
   Membership::RequireWelcome(welcome);
+  const Deadline deadline = options.deadline.AtMost(kPatienceS);
   std::set<std::string> admitted;
   for (int rank = 0; rank < options.of; ++rank) {
     const Message peer = Message::Parse(member.master.Read(deadline));
@@ -286,10 +329,7 @@ std::string ByCoordinator(const AgentOptions& options, const std::function<std::
 void Lead(const MeetingOptions& options,
           const std::function<void(const AgentOptions& options, Door* door)>& agent,
           const std::function<void(Door* door)>& lead) {
-  const Address own = options.bind.empty()
-                          ? options.master
-                          : LocalAddress(options.bind).WithPort(options.master.port());
-  Door door(own, options.token);
+  Door door(OwnAddress(options), options.token);
   std::atomic<bool> over = false;
   AgentOptions here;
   here.of = options.hosts;
@@ -316,6 +356,25 @@ void Lead(const MeetingOptions& options,
     throw;
   }
   end();
+}
+
+HoldOff::HoldOff(const MeetingOptions& options, std::string why)
+    : door_(OwnAddress(options), options.token), why_(std::move(why)) {
+  thread_ = std::thread([this] {
+    while (!over_) {
+      try {
+        const Door::Guest guest = door_.TakeJoin(Deadline::In(1, &over_));
+        guest.line.Send(Message(kLater).Set("why", why_).Line(), Deadline::In(1));
+      } catch (const NetworkError&) {
+        // Nobody has come, or he has gone again.
+      }
+    }
+  });
+}
+
+HoldOff::~HoldOff() {
+  over_ = true;
+  thread_.join();
 }
 
 }  // namespace stepcast::network

@@ -3,10 +3,12 @@
 #ifndef STEPCAST_MICROBENCH_NETWORK_MEETING_H_
 #define STEPCAST_MICROBENCH_NETWORK_MEETING_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "data/record/network_profile.h"
@@ -23,8 +25,13 @@ inline constexpr double kPatienceS = 20;
 
 // The verb with which a probe ends.
 inline constexpr const char* kEnd = "end";
+// What rank 0 answers to a host that joins while it has something else to do first.
+inline constexpr const char* kLater = "later";
 
 // ---- A host.
+
+// Told why a host waits: for rank 0 to be there, or, where it `is_there`, for it to begin.
+using WaitHook = std::function<void(const std::string& why, bool is_there)>;
 
 struct AgentOptions {
   int rank = 0;
@@ -35,6 +42,7 @@ struct AgentOptions {
   std::string bind;    // interface or address to listen at; empty for that towards the master
   double join_s = 60;  // for the coordinator to be there
   Deadline deadline;   // for all
+  WaitHook waits;      // may be null
 };
 
 // A host among the others.
@@ -50,9 +58,10 @@ struct Membership {
   static void RequireWelcome(const Message& answer);
 };
 
-// `door` is that of this host, or null for one of its own. Throws NetworkError where the
-// coordinator cannot be reached, refuses this host, or goes away.
-Membership Join(const AgentOptions& options, Door* door);
+// `door` is that of this host, or null for one of its own. What rank 0 has this host wait is added
+// to its deadline. Throws NetworkError where the coordinator cannot be reached, refuses this host,
+// or goes away.
+Membership Join(AgentOptions* options, Door* door);
 
 // What `act` returns; its NetworkErrors name the coordinator.
 std::string ByCoordinator(const AgentOptions& options, const std::function<std::string()>& act);
@@ -129,6 +138,23 @@ class Members {
 void Lead(const MeetingOptions& options,
           const std::function<void(const AgentOptions& options, Door* door)>& agent,
           const std::function<void(Door* door)>& lead);
+
+// While it lives, hosts that join that of rank 0 are asked to come later, and told why: "measures
+// its compute first". They go on to wait as long as they are told so.
+class HoldOff {
+ public:
+  // Throws NetworkError where it cannot listen there.
+  HoldOff(const MeetingOptions& options, std::string why);
+  ~HoldOff();
+  HoldOff(const HoldOff&) = delete;
+  HoldOff& operator=(const HoldOff&) = delete;
+
+ private:
+  Door door_;
+  std::string why_;
+  std::atomic<bool> over_ = false;
+  std::thread thread_;
+};
 
 }  // namespace stepcast::network
 

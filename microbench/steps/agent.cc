@@ -88,7 +88,7 @@ class Agent {
  public:
   Agent(const network::AgentOptions& options, const Programs& programs, network::Door* door,
         const std::string& shaped)
-      : options_(options), programs_(programs), member_(network::Join(options, door)) {
+      : options_(options), programs_(programs), member_(network::Join(&options_, door)) {
     if (!shaped.empty()) shaper_.emplace(shaped);
   }
 
@@ -236,7 +236,7 @@ class Agent {
     return "its worker did not end in time";
   }
 
-  const network::AgentOptions& options_;
+  network::AgentOptions options_;
   const Programs& programs_;
   network::Membership member_;
   std::optional<Shaper> shaper_;

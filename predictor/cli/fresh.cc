@@ -11,6 +11,8 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -20,6 +22,7 @@
 #include "data/plan/fields.h"
 #include "data/values/training_facts.h"
 #include "microbench/harness/load_backend.h"
+#include "microbench/network/meeting.h"
 #include "microbench/script/spawn.h"
 #include "microbench/steps/agent.h"
 #include "predictor/cli/fit.h"
@@ -201,6 +204,11 @@ class Way {
     steps::RequireProgram(steps::FindPrograms(ModuleFolders()), training);
     OpenFolder();
     WriteTextFile(Path("to-judge.csv"), JudgedRows(target, goal_));
+    // Those that ssh starts come when they are needed.
+    if (!args.Has("ssh")) {
+      others_ = ReadMeeting(args, place);
+      others_->master = network::Resolve(place.master, place.port).front();
+    }
     meeting_ = HowToMeet(args, place);
     for (const TrainingFact* fact : FactsToState(args, target.workload)) {
       training_.push_back(Option(fact->key, fact->WordOf(target.workload)));
@@ -212,6 +220,7 @@ class Way {
   // What a device computes, at the batch of the goal and at a smaller one.
   bool MeasureCompute() {
     if (!measures_compute_) return true;
+    const auto held = HoldOthers("measures its compute first");
     const std::string path = Path("compute.profile.jsonl");
     std::vector<int> batches = {goal_.local_batch};
     if (goal_.local_batch > 1) batches.push_back(std::max(1, goal_.local_batch / 4));
@@ -236,6 +245,7 @@ class Way {
   }
 
   bool ChooseRuns() {
+    const auto held = HoldOthers("chooses the runs to measure");
     return Go("wanted",
               Joined({"plan", Cluster(), Option("output", Path("wanted.csv"))},
                      {Goal(), {Option("without", Path("to-judge.csv"))}, Those({"count"})}),
@@ -334,6 +344,11 @@ class Way {
     for (const auto& [name, stamp] : done.items()) done_[name] = stamp.get<std::string>();
   }
 
+  // Has the other hosts wait meanwhile, which nobody else would tell that this one is there.
+  std::unique_ptr<network::HoldOff> HoldOthers(const char* why) const {
+    return others_ ? std::make_unique<network::HoldOff>(*others_, why) : nullptr;
+  }
+
   Words Those(const std::vector<std::string>& names) const { return Passed(args_, names); }
   std::string Cluster() const { return Option("cluster", Path("measured.yaml")); }
   Words Goal() const {
@@ -422,6 +437,7 @@ class Way {
   std::string output_;
   std::string folder_;
   Plan goal_;
+  std::optional<network::MeetingOptions> others_;  // how they come, where they come by themselves
   Words meeting_;
   Words training_;  // how the workload is trained
   Words profile_;   // with it
@@ -434,10 +450,7 @@ class Way {
 
 // The part of a host that is not the first: it joins what rank 0 measures, in the same order.
 int Join(const Arguments& args) {
-  // Rank 0 measures its compute before it waits for others.
-  constexpr const char* kPatience = "--wait=30 min";
-  Words meeting = GivenToMeet(args);
-  if (!args.Has("wait")) meeting.emplace_back(kPatience);
+  const Words meeting = GivenToMeet(args);
   // Rank 0 goes on from a network that was measured whole, and from runs that failed.
   int code = RunItself(Joined({"probe", "network"}, {meeting}), "");
   if (code != kDone) return code;
@@ -468,12 +481,17 @@ int CalibrateFresh(const Arguments& args) {
   const Place place = ReadOwnPlace(args);
   StopInOrder();
   if (place.rank > 0) return Join(args);
-  Way way(args, place);
-  if (way.MeasureCompute() && way.MeasureNetwork() && way.ChooseRuns() && way.MeasureSteps() &&
-      way.Fit()) {
-    way.Judge();
+  try {
+    Way way(args, place);
+    if (way.MeasureCompute() && way.MeasureNetwork() && way.ChooseRuns() && way.MeasureSteps() &&
+        way.Fit()) {
+      way.Judge();
+    }
+    return way.End();
+  } catch (const network::NetworkError& e) {
+    Tell(e.what());
+    return kAnswerIsNo;
   }
-  return way.End();
 }
 
 }  // namespace stepcast::cli

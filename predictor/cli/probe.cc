@@ -187,7 +187,7 @@ int Lead(const Arguments& args, const Place& place, network::ProbeOptions option
       "{} hosts, {} measurements: about {}", place.of, steps.size(),
       FormatDuration(Seconds(std::ceil(network::ExpectedSeconds(steps, 0, options.settings))))));
   Started started;
-  started.StartOthers(args, place, "network", {"time", "flows", "wait", "time-limit"}, options);
+  started.StartOthers(args, place, "network", {"time", "flows", "time-limit"}, options);
   ProgressLine line;
   std::string unwritten;
   network::ProbeHooks hooks;

@@ -131,6 +131,7 @@ std::string JoiningWords(const Arguments& args, const Place& place, int rank) {
       network::InterfaceOf(network::LocalAddress(args.Text("bind"))) == args.Text("bind")) {
     words += " --bind " + Quoted(args.Text("bind"));
   }
+  if (args.Has("wait")) words += " --wait " + Quoted(args.Text("wait"));
   return words;
 }
 
@@ -176,6 +177,12 @@ network::AgentOptions AsAgent(const network::MeetingOptions& options, const Plac
   // It ends when rank 0 does; this is for when that cannot tell.
   agent.deadline = {options.deadline.until + network::SecondsToClock(network::kGraceS),
                     options.deadline.stop};
+  agent.waits = [at = MasterText(place), join_s = options.join_s](const std::string& why,
+                                                                  bool is_there) {
+    Tell(is_there ? fmt::format("waiting for rank 0 at {}, which {}", at, why)
+                  : fmt::format("waiting for rank 0 at {}, {} at most (--wait): {}", at,
+                                FormatDuration(Seconds(join_s)), why));
+  };
   return agent;
 }
 

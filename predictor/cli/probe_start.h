@@ -20,7 +20,8 @@ std::optional<std::string> VariableOf(const char* name);
 void AddMeetingOptions(po::options_description* options);
 // Who this host is among those of a probe, by options or by the environment.
 Place ReadOwnPlace(const Arguments& args);
-// "--rank 1 --of 4 --master n1:29411", and the interface that all hosts have: how another joins.
+// "--rank 1 --of 4 --master n1:29411", the interface that all hosts have, and --wait: how another
+// joins.
 std::string JoiningWords(const Arguments& args, const Place& place, int rank);
 // The time that an option gives, from `low` to `high`; `otherwise` where it is not given. All in s.
 double ReadSeconds(const Arguments& args, const char* option, double otherwise, double low,

@@ -474,7 +474,7 @@ int Measure(const Arguments& args,
     options.master = network::Resolve(place.master, place.port).front();
     Started started;
     TellWhatIsMeasured(place.of, designed, design, probe.left_s());
-    started.StartOthers(args, place, "steps", {"wait", "time-limit", "shape-interface"}, options);
+    started.StartOthers(args, place, "steps", {"time-limit", "shape-interface"}, options);
     steps::LeadSession(
         options, programs, [&] { return started.Absent(); },
         [&](steps::Session* session) { probe.MeasureAll(session, options.deadline); },

@@ -4,13 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 
 #include "data/io/runs.h"
+#include "microbench/network/meeting.h"
 #include "tests/cli/program.h"
 #include "tests/cli/worker.h"
 #include "tests/microbench/network_lab.h"
@@ -175,7 +178,7 @@ TEST_F(FreshCli, ANetworkThatWasNotMeasuredEndsTheWayOnAllHosts) {
   beside.join();
   EXPECT_EQ(first.exit_code, 1);
   EXPECT_NE(first.err.find("on c: stepcast calibrate --fresh --rank 2 --of 3 --master " + master +
-                           " --bind lo\n"),
+                           " --bind lo --wait 2s\n"),
             std::string::npos)
       << first.err;
   EXPECT_NE(first.err.find("1 of 3 hosts did not come: c"), std::string::npos) << first.err;
@@ -184,6 +187,47 @@ TEST_F(FreshCli, ANetworkThatWasNotMeasuredEndsTheWayOnAllHosts) {
   EXPECT_NE(other.err.find("has ended: 1 of 3 hosts did not come: c"), std::string::npos)
       << other.err;
   EXPECT_EQ(other.err.find("probe steps"), std::string::npos) << other.err;
+}
+
+// Where there is no rank 0, a host says for whom it waits, and not for longer than it was told.
+TEST_F(FreshCli, AHostDoesNotWaitForEverForAFirstThatIsNotThere) {
+  const std::string master = FreeMaster();
+  const auto start = std::chrono::steady_clock::now();
+  const ProcessResult result = Run(1, 2, master, {}, "2s");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("waiting for rank 0 at " + master +
+                            ", 2 s at most (--wait): cannot reach " + master),
+            std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("is rank 0 started, and its port open?"), std::string::npos)
+      << result.err;
+}
+
+// While the first host does what the others have no part in, they wait, for longer than --wait.
+TEST_F(FreshCli, AHostWaitsForAFirstThatIsBusy) {
+  const std::string master = FreeMaster();
+  network::MeetingOptions first;
+  const std::string token = kToken;
+  first.token = token.substr(token.find('=') + 1);
+  const std::size_t colon = master.rfind(':');
+  first.master =
+      network::Resolve(master.substr(0, colon), std::stoi(master.substr(colon + 1))).front();
+  auto held = std::make_unique<network::HoldOff>(first, "measures its compute first");
+  std::thread beside([&] {
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+    held.reset();
+  });
+  const auto start = std::chrono::steady_clock::now();
+  const ProcessResult result = Run(1, 2, master, {}, "1s");
+  beside.join();
+  EXPECT_GT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
+  EXPECT_EQ(result.exit_code, 1);
+  const std::string said =
+      "waiting for rank 0 at " + master + ", which measures its compute first\n";
+  const std::size_t at = result.err.find(said);
+  ASSERT_NE(at, std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find(said, at + 1), std::string::npos) << "once:\n" << result.err;
 }
 
 // What judges the fit: the goal, the goal with rarer exchanges, and of four hosts or more the half.

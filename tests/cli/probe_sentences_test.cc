@@ -399,7 +399,7 @@ TEST_F(ProbeSays, HowTheOthersJoin) {
   const std::string master = "--master 127.0.0.1:29411";  // without a port of its own
   for (const char* host : {"b", "c"}) {
     const std::string line = fmt::format(
-        " probe network --rank {} --of 3 {} --bind lo --time 2s --flows 3 --wait 0.3s "
+        " probe network --rank {} --of 3 {} --bind lo --wait 0.3s --time 2s --flows 3 "
         "--time-limit 50s\n",
         *host - 'a', master);
     const std::size_t at = result.err.find(fmt::format("on {}: ", host));

@@ -780,6 +780,53 @@ TEST_F(NetworkProbeTest, TheLastHostOfTheListIsMissedByItsName) {
   EXPECT_EQ(Run({AgentOf(1)}).error, "1 of 3 hosts did not come: c: did not connect in time");
 }
 
+// Who joins while rank 0 has other work waits for longer than for a rank 0 that is not there, and
+// what it may take in all begins behind that.
+TEST_F(NetworkProbeTest, WhoIsAskedToComeLaterWaits) {
+  options_.hosts = 2;
+  AgentOptions agent = AgentOf(1);
+  agent.join_s = 1;
+  const Clock::time_point until = agent.deadline.until;
+  std::vector<std::string> said;
+  agent.waits = [&](const std::string& why, bool is_there) {
+    said.push_back((is_there ? "there: " : "not there: ") + why);
+  };
+  std::string problem;
+  std::optional<HoldOff> held;
+  held.emplace(options_, "paints the shed");
+  std::thread joining([&] {
+    try {
+      EXPECT_EQ(Join(&agent, nullptr).peers.size(), 2U);
+    } catch (const NetworkError& e) {
+      problem = e.what();
+    }
+  });
+  std::this_thread::sleep_for(SecondsToClock(2.5));
+  held.reset();
+  const Outcome outcome = Run({});
+  joining.join();
+  EXPECT_EQ(problem, "");
+  EXPECT_EQ(outcome.error.find("did not come"), std::string::npos) << outcome.error;
+  EXPECT_EQ(said, std::vector<std::string>{"there: paints the shed"});
+  EXPECT_GT(ClockToSeconds(agent.deadline.until - until), 1.5);
+}
+
+TEST_F(NetworkProbeTest, WhoWaitsForNobodySaysSoOnceAndEnds) {
+  AgentOptions agent = AgentOf(1);
+  agent.join_s = 2;
+  std::vector<std::string> said;
+  agent.waits = [&](const std::string& why, bool is_there) {
+    EXPECT_FALSE(is_there);
+    said.push_back(why);
+  };
+  const auto start = Clock::now();
+  const std::string error = ErrorTextOf([&] { Join(&agent, nullptr); });
+  EXPECT_LT(Clock::now() - start, SecondsToClock(4));
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0].rfind("cannot reach " + agent.master.text(), 0), 0U) << said[0];
+  EXPECT_EQ(error, said[0] + "; is rank 0 started, and its port open?");
+}
+
 TEST_F(NetworkProbeTest, AWrongTokenIsRefusedAndSaid) {
   options_.join_s = 0.5;
   AgentOptions wrong = AgentOf(1);
