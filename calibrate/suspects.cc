@@ -28,6 +28,11 @@ namespace {
 constexpr double kScattersOff = 4;
 constexpr double kLeastRowFactor = 1.25;
 constexpr double kMostFactor = 3;
+// Among so few rows one that is far off is a good part of the scatter that it is judged by.
+constexpr std::size_t kFewRows = 32;
+constexpr std::size_t kFewestRows = 5;
+// A fit to few rows, which leaves much to priors, misses some by more than many rows let it.
+constexpr double kLeastFactorOfFew = 1.35;
 // When runs of one plan contradict each other, and which share of them is right against the rest.
 constexpr double kContradiction = 2;
 constexpr double kLargeMajority = 0.75;
@@ -225,6 +230,43 @@ std::map<std::string, Scatter> ScatterWithoutContradictions(const CalibrationPro
   }
   return result;
 }
+
+// Rows among few, each of which is judged by the scatter of the others: of its workload, drawn
+// towards that of all. None where they are many, or too few to tell.
+class FewRows {
+ public:
+  FewRows(const CalibrationProblem& problem, const CalibrationOutcome& outcome, Models* models,
+          std::vector<Experiment>* experiments) {
+    if (problem.runs.size() > kFewRows || problem.runs.size() < kFewestRows) return;
+    for (Experiment& experiment : *experiments) {
+      for (const std::size_t i : experiment.runs) {
+        const ScatterRow row = {outcome.residuals[i].log_ratio,
+                                SyncShareOf(problem, models, &experiment)};
+        rows_.push_back({i, ScopeOf(problem.runs[i], problem.workloads), row});
+      }
+    }
+  }
+
+  std::optional<Scatter> OfOthers(std::size_t run, const std::string& scope) const {
+    if (rows_.empty()) return std::nullopt;
+    std::vector<ScatterRow> all;
+    std::vector<ScatterRow> own;
+    for (const Row& other : rows_) {
+      if (other.run == run) continue;
+      all.push_back(other.row);
+      if (other.scope == scope) own.push_back(other.row);
+    }
+    return EstimateScatter(own, EstimateScatter(all, {kStepLogSd, kStepLogSd}));
+  }
+
+ private:
+  struct Row {
+    std::size_t run = 0;
+    std::string scope;
+    ScatterRow row;
+  };
+  std::vector<Row> rows_;
+};
 
 double ScatterAt(const Calibration& calibration, const std::string& scope, double sync_share) {
   const std::optional<Scatter> scatter = calibration.ScatterOf(scope);
@@ -586,6 +628,7 @@ std::vector<RowOff> FindRowsOff(const CalibrationProblem& problem,
   std::vector<Experiment> experiments = GroupRuns(problem);
   const std::map<std::string, Scatter> cleared =
       ScatterWithoutContradictions(problem, outcome, models, &experiments);
+  const FewRows few(problem, outcome, models, &experiments);
   std::vector<RowOff> candidates;
   for (Experiment& experiment : experiments) {
     const std::set<std::size_t> contradictory(experiment.contradictory.begin(),
@@ -605,6 +648,11 @@ std::vector<RowOff> FindRowsOff(const CalibrationProblem& problem,
       const auto other = cleared.find(scope);
       if (other != cleared.end()) {
         candidate.scatter = std::min(candidate.scatter, other->second.At(candidate.sync_share));
+      }
+      if (const std::optional<Scatter> others = few.OfOthers(i, scope)) {
+        const double least = std::log(kLeastFactorOfFew) / kScattersOff;
+        candidate.scatter =
+            std::min(candidate.scatter, std::max(least, others->At(candidate.sync_share)));
       }
       if (contradicts) {
         candidate.log_spread = experiment.log_spread;

@@ -4,7 +4,8 @@
 //
 //   |r| > min( max(4 s(x), ln 1.25), ln 3 ),   r = ln(measured / predicted)
 //
-//   s(x)  scatter of one step of the workload at the share x of exposed synchronisation      [1]
+//   s(x)  scatter of one step of the workload at the share x of exposed synchronisation; among
+//         5 to 32 rows that of the others, where it is less, but at least ln(1.35) / 4        [1]
 //
 // Runs of one plan (same workload, device, hosts and everything else that is stated) contradict
 // each other when their times, sorted, have a gap of a factor of 2. The gaps part them into lots.

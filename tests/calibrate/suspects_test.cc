@@ -208,6 +208,28 @@ TEST(Suspects, FoundInASmallCampaign) {
   }
 }
 
+// A row that is far off among few is not what the others are judged to scatter by, so that it is
+// not hidden by itself; nor are rows of a wide scatter suspect for being few.
+TEST(Suspects, FoundAmongFew) {
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    SyntheticProblem synthetic(PlausibleTruth());
+    synthetic.problem().cluster.link.bandwidth = GigabitsPerSecond(100.0);
+    synthetic.problem().cluster.link.transport = Transport::kRdma;
+    Noise normal(seed);
+    for (const char* workload : {"resnet50", "bert_base"}) {
+      for (const Placement& placement : {Placement{1}, Placement{4}, Placement{4, 4}}) {
+        synthetic.Add(workload, AllreducePlan(placement, 32), 0.02 * normal.Next());
+      }
+    }
+    EXPECT_TRUE(FindIn(synthetic.problem()).empty()) << seed;
+    Duration<>& slow = synthetic.problem().runs.back().step_time;
+    slow = slow * 1.6;
+    const Suspects suspects = FindIn(synthetic.problem());
+    ASSERT_EQ(suspects.size(), 1U) << seed << "\n" << Text(suspects);
+    EXPECT_EQ(suspects[0].run, 5U);
+  }
+}
+
 // Of a campaign whose cluster file says 10 Gbit/s and that has a run of five nodes over a link of
 // another rate, which the run does not state.
 Suspects OfARunAt(DataRate<> rate, const std::string& workload, int batch, double log_noise = 0) {
