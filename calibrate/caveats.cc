@@ -1,6 +1,7 @@
 #include "calibrate/caveats.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -16,6 +17,8 @@
 #include "data/plan/key.h"
 #include "data/values/names.h"
 #include "data/values/suggest.h"
+#include "model/compute/fitted_curve.h"
+#include "model/statistics/normal.h"
 #include "model/step/parameter_specs.h"
 
 namespace stepcast {
@@ -32,6 +35,9 @@ constexpr double kMostShare = 1.1;
 // blame for something else. Fits to public sources reach 2.9, where the board itself is a guess.
 constexpr double kFarFromBelief = 3;
 constexpr std::size_t kMostStrangeValues = 3;
+// Times that its standard deviation lets expect by which an end of a value's interval is off where
+// something else may explain the runs.
+constexpr double kOfTwoMinds = 3;
 
 void AddUnits(double prior_log_ratio, std::vector<std::string>* caveats) {
   if (std::abs(prior_log_ratio) < std::log(kAnotherUnit)) return;
@@ -128,6 +134,61 @@ void AddStrangeValues(const Calibration& calibration, std::vector<std::string>* 
       "not trust forecasts beyond the fitted runs");
 }
 
+// Jobs that compute far more quickly or slowly than the device's data sheet lets expect, by the
+// batch at which that is surest: a step of one batch may be met by a time that no batch changes, or
+// by samples that are slow, and which of them is believed decides all other batches.
+void AddStrangeCompute(const Calibration& calibration, std::vector<std::string>* caveats) {
+  for (const auto& [scope, batches] : calibration.range.local_batch) {
+    std::array<const ParameterEstimate*, 3> curve{};
+    for (const WorkloadParameter i : {kFixedTime, kFloorTime, kSampleTime}) {
+      const auto index = calibration.Find(scope, kWorkloadParameterSpecs[i].name);
+      if (index) curve[i] = &calibration.parameters[static_cast<std::size_t>(*index)];
+    }
+    if (std::count(curve.begin(), curve.end(), nullptr) > 0) continue;
+    // Of ln(time) at a batch: what it is believed to be, and how it changes with ln of each part.
+    const auto time = [&](int batch, bool believed, int moved = -1, double by = 0) {
+      std::array<double, 3> si{};
+      for (int i = 0; i < 3; ++i) {
+        const ParameterEstimate& p = *curve[i];
+        si[i] = (believed ? p.prior_value : p.value) * kWorkloadParameterSpecs[i].si_per_unit *
+                (i == moved ? std::exp(by) : 1);
+      }
+      const FittedCurve<double> of{Seconds(si[kFixedTime]), Seconds(si[kFloorTime]),
+                                   DurationPerSample<>::FromSi(si[kSampleTime])};
+      return std::log(of.Time(Samples(batch)).si());
+    };
+    double furthest = 0;
+    double log_ratio = 0;
+    for (const int batch : {batches.min, batches.max}) {
+      constexpr double kStep = 1e-4;
+      double variance = kDeviceSpeedSpec.prior_log_sd * kDeviceSpeedSpec.prior_log_sd;
+      for (int i = 0; i < 3; ++i) {
+        const double slope = (time(batch, true, i, kStep) - time(batch, true)) / kStep;
+        variance += std::pow(slope * curve[i]->prior_log_sd, 2);
+      }
+      const double off = time(batch, false) - time(batch, true);
+      if (std::abs(off) / std::sqrt(variance) <= furthest) continue;
+      furthest = std::abs(off) / std::sqrt(variance);
+      log_ratio = off;
+    }
+    if (furthest <= kFarFromBelief) continue;
+    caveats->push_back(scope + " computes " + NumberText(std::exp(std::abs(log_ratio))) +
+                       (log_ratio > 0 ? " times as long as" : " times as fast as") +
+                       " the device's data sheet lets expect: is it this device, this precision, "
+                       "and inputs of this size? How its time changes with the batch is a guess "
+                       "until another batch is measured");
+  }
+}
+
+// Whether the cluster file says the rate of these links.
+bool IsStated(const Cluster& cluster, const ParameterEstimate& link) {
+  if (cluster.link.bandwidth) return true;
+  const std::vector<std::string> hosts = HostsOfScope(link.scope);
+  return std::any_of(cluster.hosts.begin(), cluster.hosts.end(), [&](const Host& host) {
+    return host.link.bandwidth && std::count(hosts.begin(), hosts.end(), host.name) > 0;
+  });
+}
+
 // Fitted links that are surely not what the cluster file says of them.
 void AddLinks(const CalibrationProblem& problem, const Calibration& calibration,
               std::vector<std::string>* caveats) {
@@ -137,11 +198,8 @@ void AddLinks(const CalibrationProblem& problem, const Calibration& calibration,
   const std::string name(kClusterParameterSpecs[kLinkBandwidth].name);
   for (const ParameterEstimate& p : calibration.parameters) {
     if (p.name != name) continue;
+    if (!IsStated(cluster, p)) continue;
     const std::vector<std::string> hosts = HostsOfScope(p.scope);
-    const bool own = std::any_of(cluster.hosts.begin(), cluster.hosts.end(), [&](const Host& host) {
-      return host.link.bandwidth && std::count(hosts.begin(), hosts.end(), host.name) > 0;
-    });
-    if (!own && !cluster.link.bandwidth) continue;
     const bool slower = p.high < kLeastShareOfLine * p.prior_value;
     if (!slower && p.low <= kMostShare * p.prior_value) continue;
     if (slower && below && !hosts.empty()) {
@@ -157,6 +215,22 @@ void AddLinks(const CalibrationProblem& problem, const Calibration& calibration,
     caveats->push_back(name + " of all hosts that the runs tell of is " + RateText(below->fastest) +
                        " or less, where the cluster file says " + RateText(below->stated) +
                        ": is that the rate of these links?");
+  }
+}
+
+// Fitted links whose rate nobody states, and which are not all that may hold these runs back.
+void AddUnstatedLinks(const Cluster& cluster, const Calibration& calibration,
+                      std::vector<std::string>* caveats) {
+  for (const ParameterEstimate& p : calibration.parameters) {
+    if (p.name != kClusterParameterSpecs[kLinkBandwidth].name || IsStated(cluster, p)) continue;
+    if (p.decided_by != DecidedBy::kData && p.decided_by != DecidedBy::kBoth) continue;
+    const double reach = std::log(p.high / p.value) / kNinetyFivePercent;
+    if (!(reach > kOfTwoMinds * p.log_sd)) continue;
+    caveats->push_back(p.name + " of " + p.scope + " is " + ValueText(p.value, p.unit) +
+                       " if links hold these runs back, and may be " + ValueText(p.high, p.unit) +
+                       " if something else does, as what one connection carries: forecasts take "
+                       "the former for certain. State the links' rate in the cluster file, or "
+                       "measure it");
   }
 }
 
@@ -301,7 +375,9 @@ std::vector<std::string> Caveats(const CalibrationProblem& problem,
   AddStrangers(problem, &caveats);
   AddEdges(calibration, &caveats);
   AddStrangeValues(calibration, &caveats);
+  AddStrangeCompute(calibration, &caveats);
   AddLinks(problem, calibration, &caveats);
+  AddUnstatedLinks(problem.cluster, calibration, &caveats);
   const bool any = std::any_of(
       calibration.parameters.begin(), calibration.parameters.end(), [](const ParameterEstimate& p) {
         return p.decided_by == DecidedBy::kData || p.decided_by == DecidedBy::kBoth;
