@@ -16,7 +16,7 @@ namespace {
 using internal::CallText;
 using internal::CollectiveTerms;
 
-std::vector<CallText> TextOf(const CollectiveTerms& t) {
+std::vector<CallText> BytePsText(const CollectiveTerms& t) {
   if (!t.between) return {t.RingText()};
   CallText text{"collective/byteps", {"2 alpha", {t.alpha}}, {}};
   if (t.facts.servers > 0) {
@@ -87,7 +87,7 @@ class BytePs final : public Exchange {
 
   FormulaText ExplainCalls(Explainer* explainer) const override {
     const CollectiveTerms t(explainer);
-    return t.AddCalls(TextOf(t));
+    return t.AddCalls(BytePsText(t));
   }
 };
 

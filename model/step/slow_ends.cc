@@ -29,6 +29,8 @@ inline constexpr Pace kPaces[] = {{.column = kLinkColumn},
                                   {.column = kHostBandwidth, .behind_link = true},
                                   {.column = kHostSharing, .slows = true},
                                   {.column = kServerRate, .behind_link = true},
+                                  {.column = kWorkloadColumn + kFixedTime, .slows = true},
+                                  {.column = kWorkloadColumn + kFloorTime, .slows = true},
                                   {.column = kWorkloadColumn + kSampleTime, .slows = true}};
 
 // Whether runs that exchanged like this tell it to a plan over this transport, to which links and
@@ -42,7 +44,12 @@ bool IsToldBy(const CalibratedRange::Exchange& ran, int column, Transport over) 
 // Whether runs were fitted that it could have held back. Where nobody says how they exchanged, all
 // that left a node are taken to tell all.
 bool IsTold(int column, const Belief& belief, Transport over) {
-  if (column == kWorkloadColumn + kSampleTime) return belief.compute() != ComputeBelief::kPrior;
+  if (column >= kWorkloadColumn && column < kLinkColumn) {
+    const ComputeBelief compute = belief.compute();
+    const bool by_sheet =
+        compute == ComputeBelief::kDataSheet || compute == ComputeBelief::kFromDevice;
+    return by_sheet ? column == kWorkloadColumn + kSampleTime : compute != ComputeBelief::kPrior;
+  }
   if (const auto& exchanges = belief.fitted_exchanges()) {
     return std::any_of(exchanges->begin(), exchanges->end(),
                        [&](const auto& ran) { return IsToldBy(ran, column, over); });
@@ -98,12 +105,13 @@ std::vector<SlowEnd> SlowEndsOf(const Belief& belief, const Belief::AtHosts& hos
       end.column = pace.column;
       end.over = over;
       end.told_to = told_to;
+      end.sds = pace.slows ? times : -times;
       for (int column = 0; column < kShareColumn; ++column) {
         if (column == kSlowdownColumn && !hosts.slowdown) continue;
         end.along[static_cast<std::size_t>(column)] =
             belief.log_covariance()(hosts.Position(column), at) / log_sd;
       }
-      end.parameters = Moved(belief.ParametersAt(hosts), end.along, pace.slows ? times : -times);
+      end.parameters = Moved(belief.ParametersAt(hosts), end.along, end.sds);
     };
     const Transports told = ToldOver(pace.column, belief);
     if (!told.all()) add(~told, std::nullopt, kNinetyPercent);
@@ -116,10 +124,11 @@ std::vector<SlowEnd> SlowEndsOf(const Belief& belief, const Belief::AtHosts& hos
   if (const Transports told = ToldOver(kShareColumn, belief); !told.all()) {
     SlowEnd& end = all.emplace_back();
     end.column = kShareColumn;
+    end.sds = -kNinetyPercent;
     end.over = ~told;
     end.along[kShareColumn] = kStatedLinkLogSd;
     end.parameters = belief.ParametersAt(hosts);
-    end.parameters.cluster.stated_share *= std::exp(-kNinetyPercent * kStatedLinkLogSd);
+    end.parameters.cluster.stated_share *= std::exp(end.sds * kStatedLinkLogSd);
   }
   return all;
 }
@@ -134,12 +143,20 @@ bool SlowEnd::IsUntoldTo(const StepFacts& facts) const {
   return over[static_cast<std::size_t>(rdma ? Transport::kRdma : Transport::kTcp)];
 }
 
+std::vector<SlowEnd> UntoldEndsOf(const Belief& belief, const Belief::AtHosts& hosts,
+                                  const StepFacts& facts) {
+  const ColumnSet matter = ColumnsThatMatter(facts, true);
+  std::vector<SlowEnd> ends = SlowEndsOf(belief, hosts);
+  std::erase_if(ends, [&](const SlowEnd& end) {
+    return !matter[static_cast<std::size_t>(end.column)] || !end.IsUntoldTo(facts);
+  });
+  return ends;
+}
+
 double VarianceOfSlowEnds(const Belief& belief, const Belief::AtHosts& hosts,
                           const StepFacts& facts, const PlanGradient& gradient, Duration<> step) {
-  const ColumnSet matter = ColumnsThatMatter(facts, true);
   WorstEnd worst;
-  for (const SlowEnd& end : SlowEndsOf(belief, hosts)) {
-    if (!matter[static_cast<std::size_t>(end.column)] || !end.IsUntoldTo(facts)) continue;
+  for (const SlowEnd& end : UntoldEndsOf(belief, hosts, facts)) {
     const double tangent =
         std::inner_product(gradient.begin(), gradient.end(), end.along.begin(), 0.0);
     const auto& [cluster, workload] = end.parameters;

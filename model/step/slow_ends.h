@@ -50,6 +50,7 @@ namespace stepcast {
 // plan where it is slow.
 struct SlowEnd {
   int column = 0;
+  double sds = 0;  // standard deviations from the belief to here; negative where less is slow
   // The transports over which it is, and where runs told it over slower links: the fastest of them.
   std::bitset<kTransportCount> over;
   std::optional<DataRate<>> told_to;
@@ -63,6 +64,10 @@ struct SlowEnd {
 
 // Those of a plan that these positions hold back.
 std::vector<SlowEnd> SlowEndsOf(const Belief& belief, const Belief::AtHosts& hosts);
+
+// Of these, those that matter to a plan of these facts and that no run has told it.
+std::vector<SlowEnd> UntoldEndsOf(const Belief& belief, const Belief::AtHosts& hosts,
+                                  const StepFacts& facts);
 
 // V_e - V of the step of a plan that these positions hold back, and whose ln has this gradient.
 double VarianceOfSlowEnds(const Belief& belief, const Belief::AtHosts& hosts,

@@ -46,11 +46,49 @@ TEST(SlowEnds, AreSmallRatesAndLargeTimes) {
       {kHostBandwidth, -sd(kHostBandwidth)},
       {kHostSharing, sd(kHostSharing)},
       {kServerRate, -sd(kServerRate)},
+      {kWorkloadColumn + kFixedTime, kWorkloadParameterSpecs[kFixedTime].prior_log_sd},
+      {kWorkloadColumn + kFloorTime, kWorkloadParameterSpecs[kFloorTime].prior_log_sd},
       {kWorkloadColumn + kSampleTime, kWorkloadParameterSpecs[kSampleTime].prior_log_sd}};
   ASSERT_EQ(moves.size(), expected.size());
   for (const auto& [column, sds] : expected) {
     EXPECT_NEAR(moves[column], 1.6448536 * sds, 1e-6) << column;
   }
+}
+
+bool IsOfWorkload(const SlowEnd& end) {
+  return end.column >= kWorkloadColumn && end.column < kLinkColumn;
+}
+
+// A data sheet tells what samples take. What no batch changes beside them is told by runs of the
+// workload alone, on this device or another.
+TEST(SlowEnds, OfTimesAreThoseThatNothingTells) {
+  const auto columns = [](const Cluster& cluster, const std::string& workload,
+                          const std::optional<Device>& facts) {
+    std::set<int> found;
+    for (const SlowEnd& end : SlowEndsOf({cluster, *FindWorkload(workload), facts, "t4"}, {})) {
+      if (IsOfWorkload(end)) found.insert(end.column - kWorkloadColumn);
+    }
+    return found;
+  };
+  using Columns = std::set<int>;
+  EXPECT_EQ(columns(Cluster(), "resnet50", std::nullopt),
+            Columns({kFixedTime, kFloorTime, kSampleTime}));
+  EXPECT_EQ(columns(Cluster(), "resnet50", T4()), Columns({kFixedTime, kFloorTime}));
+  Cluster fitted;
+  Calibration& calibration = fitted.calibration.emplace();
+  for (const ParameterSpec& spec : kWorkloadParameterSpecs) {
+    ParameterEstimate p;
+    p.scope = "workload resnet50 on t4";
+    p.name = spec.name;
+    p.unit = spec.unit;
+    p.value = p.prior_value = spec.prior;
+    p.log_sd = p.prior_log_sd = 0.1;
+    calibration.parameters.push_back(p);
+  }
+  calibration.log_covariance =
+      0.01 * Eigen::MatrixXd::Identity(kWorkloadParameterCount, kWorkloadParameterCount);
+  EXPECT_EQ(columns(fitted, "resnet50", T4()), Columns());
+  EXPECT_EQ(columns(fitted, "vgg16", T4()), Columns({kFixedTime, kFloorTime}));
 }
 
 // The columns of a ring of four devices, or of servers, that have an end over this transport, after
@@ -69,12 +107,9 @@ std::set<int> EndsAfter(const std::optional<std::set<CalibratedRange::Exchange>>
   facts.servers = UsesServers(strategy) ? 1 : 0;
   facts.link.transport = transport;
   facts.link.bandwidth = GigabitsPerSecond(10.0);
-  const ColumnSet columns = ColumnsThatMatter(facts, true);
   std::set<int> ends;
-  for (const SlowEnd& end : SlowEndsOf(belief, {})) {
-    if (columns[static_cast<std::size_t>(end.column)] && end.IsUntoldTo(facts)) {
-      ends.insert(end.column);
-    }
+  for (const SlowEnd& end : UntoldEndsOf(belief, {}, facts)) {
+    if (!IsOfWorkload(end)) ends.insert(end.column);
   }
   return ends;
 }
@@ -126,6 +161,7 @@ TEST(SlowEnds, AreNoSlowerThanTheLinksOfRuns) {
     const Belief belief(cluster, *FindWorkload("resnet50"), T4(), "t4");
     std::map<int, double> slow;  // Gbit/s
     for (const SlowEnd& end : SlowEndsOf(belief, {})) {
+      if (IsOfWorkload(end)) continue;
       const double si = end.parameters.cluster.si.at(static_cast<std::size_t>(end.column));
       slow[end.column] = BytesPerSecond(si).in(kGigabitsPerSecond);
       StepFacts facts;
