@@ -14,6 +14,7 @@
 
 #include "data/record/input_error.h"
 #include "model/statistics/normal.h"
+#include "model/step/slow_ends.h"
 #include "predictor/diagnose/advice.h"
 #include "predictor/diagnose/hypotheses.h"
 #include "predictor/diagnose/text.h"
@@ -72,16 +73,49 @@ class Evidence {
   // The share of packets that were lost, as counted.
   double loss() const { return packets_ > 0 ? lost_ / packets_ : 0; }
 
-  // Gauss-Newton steps in the space of the rows, from the mean: what is likeliest to another degree
-  // may lie beyond a hill. A step is halved until it leads to what is likelier: where one part of a
-  // step of training takes over from another, whole ones go to and fro.
+  // The likeliest parameters. What is hidden where they are believed to be has no derivative there,
+  // so that what is likeliest may lie beyond a hill, where some pace is slow. A hypothesis that has
+  // no degrees, which would make it slow, is tried from there too.
   Fit At(const Hypothesis& hypothesis, double x) const {
     const MatrixXd& spread = model_.spread();
+    Fit best = From(hypothesis, x, VectorXd::Zero(model_.mean().size()));
+    if (hypothesis.has_degrees() || rows_.empty()) return best;
+    for (const SlowWay& way : model_.slow_ways()) {
+      // What goes with it goes along: spread * away is a column of the covariance.
+      const double sd = std::sqrt(model_.covariance()(way.at, way.at));
+      if (sd == 0) continue;
+      Fit other = From(hypothesis, x, way.sds / sd * spread.col(way.at));
+      if (other.log_evidence > best.log_evidence) best = std::move(other);
+    }
+    return best;
+  }
+
+  // Standard deviation of what has this gradient, once the rows are known.
+  double LogSd(const Fit& fit, const VectorXd& gradient) const {
+    const double before = gradient.dot(model_.covariance() * gradient);
+    return std::sqrt(std::max(0.0, before - (fit.reduction.transpose() * gradient).squaredNorm()));
+  }
+
+  // By how much each parameter moves with theta[at], once the rows are known, for one standard
+  // deviation of that.
+  VectorXd Along(const Fit& fit, Index at) const {
+    const VectorXd covariance =
+        model_.covariance().col(at) - fit.reduction * fit.reduction.row(at).transpose();
+    const double variance = covariance[at];
+    return variance > 0 ? VectorXd(covariance / std::sqrt(variance)) : VectorXd(0 * covariance);
+  }
+
+ private:
+  // Gauss-Newton steps in the space of the rows. A step is halved until it leads to what is
+  // likelier: where one part of a step of training takes over from another, whole ones go to and
+  // fro. It begins `away` from the mean, in the belief's standard deviations:
+  // theta = mean + spread * away.
+  Fit From(const Hypothesis& hypothesis, double x, VectorXd away) const {
+    const MatrixXd& spread = model_.spread();
     const auto n = static_cast<Index>(rows_.size());
-    Fit fit{model_.mean(), LossEvidence(hypothesis, x), MatrixXd::Zero(model_.mean().size(), 0)};
+    Fit fit{model_.mean() + spread * away, LossEvidence(hypothesis, x),
+            MatrixXd::Zero(model_.mean().size(), 0)};
     if (n == 0) return fit;
-    // Away from the mean, in the belief's standard deviations: theta = mean + spread * away.
-    VectorXd away = VectorXd::Zero(model_.mean().size());
     Linear here = LinearAt(hypothesis, x, fit.theta);
     Eigen::LLT<MatrixXd> root;
     // What the rows say, as far as the mean does not: residuals there, if all were linear.
@@ -126,13 +160,6 @@ class Evidence {
     return fit;
   }
 
-  // Standard deviation of what has this gradient, once the rows are known.
-  double LogSd(const Fit& fit, const VectorXd& gradient) const {
-    const double before = gradient.dot(model_.covariance() * gradient);
-    return std::sqrt(std::max(0.0, before - (fit.reduction.transpose() * gradient).squaredNorm()));
-  }
-
- private:
   // The rows' forecasts as they are about one theta.
   struct Linear {
     MatrixXd gradient;  // of ln value by `away`
@@ -440,12 +467,18 @@ class Doctor {
     const Fit fit = others.At(nothing, 1);
     const Forecast forecast = model_.Of(row, nothing, 1, fit.theta);
     const double log_sd = std::hypot(others.LogSd(fit, forecast.gradient), forecast.log_sd);
-    const auto at = [&](double sds) {
-      return Seconds(std::exp(forecast.log_value + sds * log_sd));
-    };
-    diagnosis->expected = at(0);
-    diagnosis->low = at(-kNinetyPercent);
-    diagnosis->high = at(kNinetyPercent);
+    const auto beyond = [&](double log) { return Seconds(std::exp(forecast.log_value + log)); };
+    diagnosis->expected = beyond(0);
+    diagnosis->low = beyond(-kNinetyPercent * log_sd);
+    // One pace that is slow is enough for a long step (model/step/slow_ends.h).
+    WorstEnd worst;
+    for (const SlowWay& way : model_.slow_ways()) {
+      const VectorXd along = others.Along(fit, way.at);
+      const Forecast slow = model_.Of(row, nothing, 1, fit.theta + way.sds * along);
+      worst.Include(forecast.gradient.dot(along), diagnosis->expected,
+                    Seconds(std::exp(slow.log_value)));
+    }
+    diagnosis->high = beyond(kNinetyPercent * std::hypot(log_sd, std::sqrt(worst.variance())));
     diagnosis->expected_parts = forecast.parts;
     diagnosis->expected_binding = BindingOf(forecast.parts);
     if (predictor_.compute_source() == ComputeSource::kPrior) model_.SetBase(diagnosis->expected);

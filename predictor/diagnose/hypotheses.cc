@@ -12,6 +12,7 @@
 #include "model/step/discrepancy.h"
 #include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
+#include "model/step/slow_ends.h"
 
 namespace stepcast::internal {
 namespace {
@@ -168,6 +169,7 @@ Forecaster::Forecaster(const Predictor& predictor, const Plan& plan,
     }
   }
   SetSpread();
+  SetSlowWays();
   base_ = Seconds(std::exp(StepOf(Measurement::Step(plan, {}), {}, 1, mean_).log_value));
 }
 
@@ -177,6 +179,16 @@ void Forecaster::SetSpread() {
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(covariance_);
   spread_ = solver.eigenvectors() * solver.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal() *
             solver.eigenvectors().transpose();
+}
+
+void Forecaster::SetSlowWays() {
+  const Eigen::Index share = mean_.size() - 1;
+  for (const SlowEnd& end : UntoldEndsOf(predictor_.belief(), hosts_, predictor_.Facts(plan_))) {
+    // Times that are too long beside the samples are a cause.
+    if (end.column >= kWorkloadColumn && end.column < kLinkColumn) continue;
+    slow_ways_.push_back(
+        {end.column == kShareColumn ? share : hosts_.Position(end.column), end.sds});
+  }
 }
 
 void Forecaster::CentreCompute(const Measurement& step) {

@@ -54,6 +54,13 @@ struct Forecast {
   StepTime<double> parts;    // of a step; the rest of it waits for input
 };
 
+// A pace of the plan that no run has told (model/step/slow_ends.h): its place in theta, and how far
+// from the mean its slow end is, in standard deviations and with their sign.
+struct SlowWay {
+  Eigen::Index at = 0;
+  double sds = 0;
+};
+
 // The model of one job. theta is the belief's ln(value), and behind it the ln of the share of
 // stated line rates that is reached.
 class Forecaster {
@@ -64,6 +71,7 @@ class Forecaster {
   const Eigen::MatrixXd& covariance() const { return covariance_; }
   // Its symmetric root.
   const Eigen::MatrixXd& spread() const { return spread_; }
+  const std::vector<SlowWay>& slow_ways() const { return slow_ways_; }
   const Plan& plan() const { return plan_; }
 
   // The step from which the degrees of `input` count, by default that of the belief; set before any
@@ -99,6 +107,7 @@ class Forecaster {
                   const Eigen::VectorXd& theta) const;
   int LatencyPosition() const;
   void SetSpread();
+  void SetSlowWays();
 
   const Predictor& predictor_;
   Plan plan_;
@@ -110,6 +119,7 @@ class Forecaster {
   Eigen::VectorXd mean_;
   Eigen::MatrixXd covariance_;
   Eigen::MatrixXd spread_;
+  std::vector<SlowWay> slow_ways_;
   Duration<> base_;
 };
 

@@ -86,7 +86,7 @@ std::string SizeText(const Hypothesis& hypothesis, const Hypothesis& sized, cons
       return fmt::format("messages between nodes wait for a round trip of {}",
                          FormatDuration(Seconds(si)));
     case Cause::kLoss:
-      return fmt::format("{} of the packets are lost", FormatPercent(si));
+      return fmt::format("{} of the packets are lost", FormatLoss(si));
     case Cause::kHost:
       return fmt::format("one {} computes {} times as long as the others",
                          plan.nodes() > 1 ? "host" : "device", FormatNumber(si));
