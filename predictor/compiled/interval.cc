@@ -738,6 +738,25 @@ STEPCAST_WIDE STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, cons
   forecast->limiter = step.limiter;
 }
 
+// The forecast of workers of two paces, each kind of which waits for its samples by itself, from
+// that of `supplied`, who has all of them.
+[[gnu::noinline]] void LengthenTwoPaces(const CompiledState& s, const PlanQuery& query,
+                                        const StepFacts& facts, const StepFacts& supplied,
+                                        Forecast* forecast) {
+  const KnownParts<double> parts = s.PartsOf(query);
+  const auto evaluate = [&](const StepFacts& f, StepTerms<double>* terms) {
+    const auto inputs = MakeStepInputs<double>(f, s.cluster, s.workload, parts, nullptr);
+    return JoinStep<double>(f, inputs, parts, terms);
+  };
+  StepTerms<double> terms;
+  evaluate(supplied, &terms);
+  LengthenBy(ArrivalOf(facts), WaitingPaces(terms.async), s.belief.ScatterAt(0), forecast);
+  // What limits the mean update is another where the fast workers make fewer of them.
+  const StepTime<double> step = evaluate(facts, nullptr);
+  forecast->step_time = step.total();
+  forecast->limiter = step.limiter;
+}
+
 }  // namespace
 
 std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& state,
@@ -817,7 +836,11 @@ void PredictInterval(const CompiledState& state, const PlanQuery& query, const S
   StepFacts supplied = facts;
   supplied.input_rate = std::nullopt;
   predict(supplied);
-  LengthenBy(ArrivalOf(facts), state.belief.ScatterAt(0), forecast);
+  if (TraitsOf(facts.strategy).asynchronous() && !Alone(facts) && HasTwoPaces(facts)) {
+    LengthenTwoPaces(state, query, facts, supplied, forecast);
+  } else {
+    LengthenBy(ArrivalOf(facts), WaitingPaces(), state.belief.ScatterAt(0), forecast);
+  }
 }
 
 }  // namespace stepcast::internal

@@ -243,6 +243,35 @@ TEST(Input, EachBoundIsTheLargerOfTwo) {
   }
 }
 
+// Asynchronous workers of two paces: the fast ones may wait where the slow ones have all samples.
+TEST(Input, EachKindOfWorkersWaitsByItself) {
+  const Predictor predictor = Calibrated();
+  Plan plan = ServerPlan(Strategy::kPsAsync, 4, 2);
+  plan.slow_nodes = 1;
+  plan.slow_speed = 0.3;
+  const Prediction without = predictor.Predict(plan);
+  const AsyncServers<double> servers = *without.async_servers;
+  ASSERT_GT(servers.slow_cycle, servers.fast_cycle * 1.5);
+  const double factor = std::exp(kNinetyPercent * predictor.belief().ScatterAt(0));
+  int longer_than_both = 0;
+  for (const double times : {0.5, 1.01, 1.2, 1.5, 3.0, 9.0}) {
+    const Duration<> arrival = servers.fast_cycle * times;
+    plan.input_rate = Samples(32.0) / arrival;
+    // Where all cycles take so many times as long.
+    const auto step = [&](double longer, Duration<> late) {
+      return 4 / (3 / Max(servers.fast_cycle * longer, late) +
+                  1 / Max(servers.slow_cycle * longer, late));
+    };
+    const Prediction p = predictor.Predict(plan);
+    EXPECT_NEAR(p.step_time / step(1, arrival), 1, 1e-12);
+    EXPECT_NEAR(p.low / step(without.low / without.step_time, arrival / factor), 1, 1e-12);
+    EXPECT_NEAR(p.high / step(without.high / without.step_time, arrival * factor), 1, 1e-12);
+    EXPECT_NEAR(std::log(p.high / p.step_time), kNinetyPercent * p.log_sd, 1e-12);
+    if (p.step_time > Max(without.step_time, arrival) * 1.001) ++longer_than_both;
+  }
+  EXPECT_GE(longer_than_both, 2);
+}
+
 TEST(Input, NamesWhatBinds) {
   const Predictor predictor = Calibrated();
   Plan plan = AllreducePlan({2, 2}, 32);
