@@ -416,8 +416,8 @@ void AddSearchOptions(po::options_description* options) {
   const auto list = [] { return OptionValue("V,V,..."); };
   options->add_options()("try-workers", list(), "numbers of workers to choose from (the plan's)")(
       "try-local-batch", list(),
-      "batches to choose from (the plan's, and powers of two: up to a factor of four beyond the "
-      "calibrated ones, or all where none is)")(
+      "batches to choose from (the plan's, powers of two, and the largest that --most-global-batch "
+      "allows: up to a factor of four beyond the calibrated ones, or all where none is)")(
       "try-accumulation", list(),
       "intervals to choose from (the plan's, powers of two and half as much again, and the largest "
       "that --most-global-batch allows, at most 4096)")(

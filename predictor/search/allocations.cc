@@ -172,16 +172,18 @@ class Chooser {
   }
 
   void TryGrid() {
-    const double most =
-        search_.most_global_batch / samples_.choosing;  // of a worker, with what is beside
-    const double beside = samples_.beside();
+    // By whole samples: a quotient may fall short of what divides the most.
+    int most = Whole((search_.most_global_batch - samples_.fixed) / samples_.choosing);
+    TrustedBatches trusted;
+    if (search_.most_local_batch > 0) {
+      most = std::min(most, search_.most_local_batch);
+    } else {
+      trusted = TrustedBatchesOf(compiled_.calibrated_batches());
+    }
     const Plan& plan = compiled_.plan();
-    const TrustedBatches trusted = search_.most_local_batch > 0
-                                       ? TrustedBatches()
-                                       : TrustedBatchesOf(compiled_.calibrated_batches());
-    ForEachLocalBatch(trusted, Whole(most - beside), plan.local_batch, [&](int batch) {
-      const double intervals =
-          std::clamp(most / (batch + beside), 1.0, 1.0 * kMostTriedAccumulation);
+    ForEachLocalBatch(trusted, most, plan.local_batch, [&](int batch) {
+      const double intervals = std::clamp(search_.most_global_batch / samples_.Of(batch, 1), 1.0,
+                                          1.0 * kMostTriedAccumulation);
       ForEachInterval(Whole(intervals), plan.accumulation_steps, [&](int a) {
         const bool own = batch == plan.local_batch && a == plan.accumulation_steps;
         Try(batch, a, own);

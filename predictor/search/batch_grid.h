@@ -1,7 +1,8 @@
 // The batches that a search tries where nobody names any: one list for `recommend`, the C
 // interface, Python and the service, so that all of them give one answer.
 //
-//   b   powers of two within the batches to trust, and the plan's own
+//   b   powers of two within the batches to trust; the plan's own; and the largest to trust that
+//       the global batch allows
 //   a   1, 2, 3, 4, 6, 8, 12, ...: powers of two and half as much again; the plan's own; and the
 //       most that the global batch allows
 //
@@ -49,13 +50,13 @@ inline TrustedBatches TrustedBatchesOf(const std::optional<CalibratedRange::Batc
 
 namespace internal {
 
-// Calls visit(n) for the rising numbers of next(n), from the first to `most`, with `own` in its
-// place among them where it is at least 1.
+// Calls visit(n) for the rising numbers of next(n), from the first to `last`, which ends them
+// whatever is next, with `own` in its place among them where it is at least 1.
 template <class Next, class Visit>
-void VisitRising(long long first, long long most, long long own, const Next& next,
+void VisitRising(long long first, long long last, long long own, const Next& next,
                  const Visit& visit) {
   bool told = own < 1;
-  for (long long n = first; n <= most; n = next(n)) {
+  for (long long n = first; n <= last; n = n < last ? std::min(next(n), last) : last + 1) {
     if (!told && own <= n) {
       told = true;
       if (own < n) visit(static_cast<int>(own));
@@ -68,25 +69,23 @@ void VisitRising(long long first, long long most, long long own, const Next& nex
 }  // namespace internal
 
 // Calls visit(b) for the local batches up to `most`, rising; `own` is the plan's, or 0 to leave it
-// out. Where no batch to trust is that small, the largest power of two is tried.
+// out. Where no batch to trust is that small, the largest power of two is tried, and `most`.
 template <class Visit>
 void ForEachLocalBatch(const TrustedBatches& trusted, int most, int own, const Visit& visit) {
   if (most < 1) return;
-  const long long largest = std::bit_floor(static_cast<unsigned>(most));
-  const auto first = static_cast<long long>(std::bit_ceil(static_cast<unsigned>(trusted.least)));
+  const int last = std::min(trusted.most, most);
+  const long long first = std::min(std::bit_ceil(static_cast<unsigned>(trusted.least)),
+                                   std::bit_floor(static_cast<unsigned>(last)));
   internal::VisitRising(
-      std::min(first, largest), std::min(trusted.most, most), own <= most ? own : 0,
-      [](long long b) { return 2 * b; }, visit);
+      first, last, own <= most ? own : 0, [](long long b) { return 2 * b; }, visit);
 }
 
 // Calls visit(a) for the accumulation intervals up to `most`, rising.
 template <class Visit>
 void ForEachInterval(int most, int own, const Visit& visit) {
-  const auto next = [most](long long a) -> long long {
-    if (a == most) return a + 1LL;  // the end
+  const auto next = [](long long a) -> long long {
     const bool power = (a & (a - 1)) == 0;
-    const long long after = a == 1 ? 2 : power ? a + a / 2 : a / 3 * 4;
-    return std::min<long long>(after, most);
+    return a == 1 ? 2 : power ? a + a / 2 : a / 3 * 4;
   };
   internal::VisitRising(1, most, own <= most ? own : 0, next, visit);
 }

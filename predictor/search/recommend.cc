@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "data/plan/limits.h"
 #include "data/record/host_texts.h"
 #include "data/record/input_error.h"
+#include "model/step/belief.h"
 #include "predictor/arrival.h"
 #include "predictor/binding.h"
 #include "predictor/search/one_worker.h"
@@ -25,24 +28,49 @@ constexpr long long kMostNodesInAll = 100'000'000;
 // The share of a step from which on compute is all that binds it.
 constexpr double kNearlyAll = 0.95;
 
+// The hosts of which something is known that is not so of all: their links, or how they compute.
+std::set<std::string_view> HostsOfTheirOwn(const Predictor& predictor,
+                                           const std::set<std::string>& known) {
+  std::set<std::string_view> own;
+  const Belief& belief = predictor.belief();
+  for (const auto& [host, position] : belief.host_links()) own.insert(host);
+  for (const Host& host : predictor.cluster().hosts) {
+    if (!host.link.empty()) own.insert(host.name);
+  }
+  for (const std::string& host : known) {
+    if (belief.SlowdownOf(host)) own.insert(host);
+  }
+  return own;
+}
+
 // The hosts that a plan had best take, where all of the cluster have names: there may be no choice
 // without a slow one. None where any of them would do as well.
 std::vector<std::string> QuickestHosts(const Predictor& predictor, const Plan& plan) {
   const auto nodes = static_cast<std::size_t>(plan.nodes());
   const Cluster& cluster = predictor.cluster();
-  std::vector<std::string> hosts = HostsOfAllNodes(cluster, std::max(plan.nodes(), cluster.nodes));
-  if (std::find(hosts.begin(), hosts.end(), "") != hosts.end()) return {};
-  if (hosts.size() <= nodes) return hosts;
+  const std::set<std::string> known = KnownHosts(cluster);
+  if (known.size() != std::max(nodes, static_cast<std::size_t>(cluster.nodes))) return {};
+  if (known.size() == nodes) return {known.begin(), known.end()};
   // A plan waits for its slowest host, so that each is as good as the step on nodes like it alone.
+  // All that are like most take one forecast.
+  const std::set<std::string_view> own = HostsOfTheirOwn(predictor, known);
+  std::optional<Duration<>> of_most;
   std::vector<std::pair<Duration<>, std::string>> by_step;
   Plan alike = plan;
-  for (std::string& host : hosts) {
-    alike.hosts.assign(nodes, host);
-    by_step.emplace_back(predictor.PredictStep(alike).total(), std::move(host));
+  for (const std::string& host : known) {
+    const bool is_like_most = own.count(host) == 0;
+    std::optional<Duration<>> step;
+    if (is_like_most) step = of_most;
+    if (!step) {
+      alike.hosts.assign(nodes, host);
+      step = predictor.PredictStep(alike).total();
+      if (is_like_most) of_most = step;
+    }
+    by_step.emplace_back(*step, host);
   }
   std::sort(by_step.begin(), by_step.end());
   if (by_step.front().first == by_step.back().first) return {};
-  hosts.clear();
+  std::vector<std::string> hosts;
   for (std::size_t i = 0; i < nodes; ++i) hosts.push_back(std::move(by_step[i].second));
   return hosts;
 }
@@ -153,8 +181,11 @@ void ForEachCandidate(const Predictor& predictor, const Plan& plan, int devices_
           const bool goes_together = cut.second.second && compression.second && !both;
           // Samples that are stated of slow nodes stay; the search is about those of the others.
           // Where there are no others, Predict refuses the plan.
-          const int choosing = base.slow_local_batch ? workers - base.slow_workers() : workers;
-          const int most_batch = std::max(1, options.most_global_batch / std::max(1, choosing));
+          const int stated = base.slow_local_batch ? base.slow_workers() : 0;
+          const long long left =
+              options.most_global_batch - 1LL * stated * base.slow_local_batch.value_or(0);
+          const int most_batch =
+              static_cast<int>(std::max(1LL, left / std::max(1, workers - stated)));
           for (const int batch :
                Or(options.local_batches, BatchCandidates(predictor, plan, most_batch))) {
             base.local_batch = batch;

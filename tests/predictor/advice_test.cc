@@ -99,7 +99,7 @@ TEST(Advice, IsNeverWorseThanThePlanAsGiven) {
 }
 
 // Throughput is samples that count over time, whatever tells it; efficiency is what is left of the
-// workers' throughputs alone.
+// workers' throughputs alone, each of which updates its own share of a model that is shared out.
 TEST(Advice, EfficiencyIsThatOfTheWorkers) {
   EXPECT_TRUE(rc::check([](std::uint64_t seed) {
     const Asked asked = RandomQuestion(seed);
@@ -113,10 +113,18 @@ TEST(Advice, EfficiencyIsThatOfTheWorkers) {
     alone.hosts.clear();
     alone.backup_workers = 0;
     const int slow = given.plan.slow_local_batch ? given.plan.slow_workers() : 0;
-    SampleRate<> all = predictor.Predict(alone).throughput * (1.0 * (given.plan.workers() - slow));
+    const int workers = given.plan.workers();
+    const int sharers =
+        SharersOf(given.plan.shard, workers, DevicesOnFullestNode(given.plan.placement));
+    const auto rate = [&] {
+      const StepTime<double> step = predictor.Predict(alone).breakdown;
+      return Samples(1.0 * alone.local_batch * alone.accumulation_steps) /
+             (step.total() - step.update * (1 - 1.0 / sharers));
+    };
+    SampleRate<> all = rate() * (1.0 * (workers - slow));
     if (slow > 0) {
       alone.local_batch = *given.plan.slow_local_batch;
-      all += predictor.Predict(alone).throughput * (1.0 * slow);
+      all += rate() * (1.0 * slow);
     }
     RC_ASSERT(Near(given.efficiency, given.prediction.throughput / all, 1e-12));
   }));
@@ -178,6 +186,25 @@ TEST(Advice, SchedulersGetTheSameAnswer) {
     RC_ASSERT(Near(choice.goodput, outcome.best->score, 1e-9));
   }));
   EXPECT_GT(answered, 20);
+}
+
+// What slow nodes are stated to take leaves the others less of the largest global batch: here one
+// sample each, below those that the calibration would have tried.
+TEST(Advice, StatedSamplesOfSlowNodesLeaveTheOthersFewer) {
+  const Predictor predictor(CalibratedCluster(PlausibleTruth()), *FindWorkload("resnet50"),
+                            std::nullopt);
+  Plan plan;
+  plan.placement = {2, 2, 2};
+  plan.strategy = Strategy::kRing;
+  plan.local_batch = 8;
+  plan.slow_nodes = 1;
+  plan.slow_speed = 0.5;
+  plan.slow_local_batch = 40;
+  RecommendOptions options;
+  options.most_global_batch = 2 * 40 + 4 * 1 + 3;
+  const RecommendOutcome outcome = Recommend(predictor, plan, kDevicesPerNode, options);
+  ASSERT_TRUE(outcome.best);
+  EXPECT_EQ(outcome.best->plan.local_batch, 1);
 }
 
 // Of two that are as good as equal the smaller is taken, unless it is worse than the plan as given.
@@ -242,6 +269,8 @@ TEST(Advice, TheGridRises) {
       if (b != own) RC_ASSERT(b <= std::max(trusted.most, 1));
     }
     if (own >= 1 && own <= most) RC_ASSERT(std::binary_search(batches.begin(), batches.end(), own));
+    const int largest = std::min(trusted.most, most);
+    RC_ASSERT(std::binary_search(batches.begin(), batches.end(), largest));
   }));
 }
 

@@ -427,6 +427,22 @@ TEST(Allocations, TwoCandidatesAreTheEnds) {
   EXPECT_EQ(choice.local_batch, 512) << "throughput grows with the batch";
 }
 
+// By default too, be it a limit of all samples or of a worker's; where neither is a power of two.
+TEST(Allocations, TheLargestBatchIsTried) {
+  const CompiledPlan compiled = Compile();
+  BatchSearch search;
+  search.tolerance = 0;
+  search.most_global_batch = 8 * 45 + 7;
+  EXPECT_EQ(Choose(compiled, {{8, 2, 4, 0}}, search).front().local_batch, 45);
+  search.most_global_batch = 8 * 400;
+  search.most_local_batch = 150;
+  search.accumulate = false;
+  EXPECT_EQ(Choose(compiled, {{8, 2, 4, 0}}, search).front().local_batch, 150);
+  // Of what is fitted from 8 to 64 samples, 256 are to be trusted.
+  search.most_local_batch = 0;
+  EXPECT_EQ(Choose(compiled, {{8, 2, 4, 0}}, search).front().local_batch, 256);
+}
+
 TEST(Allocations, NumbersOfAnySizeAreBorne) {
   const CompiledPlan compiled = Compile();
   const std::vector<Allocation> allocations = {

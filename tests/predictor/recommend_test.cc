@@ -1,6 +1,7 @@
 // What a recommendation promises, for many questions.
 #include "predictor/search/recommend.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -269,6 +270,28 @@ TEST(Recommend, AgreesWithASearchByHand) {
   EXPECT_GE(best, top * (1 - options.tolerance));
 }
 
+// Where the global batch allows no power of two more, the largest that it allows is a choice: on a
+// link that binds, nearly twice the samples for each exchange.
+TEST(Recommend, TheLargestBatchIsTried) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = AllreducePlan(Placement(8, 4), 8);
+  plan.link.bandwidth = GigabitsPerSecond(2.0);
+  RecommendOptions options;
+  options.most_global_batch = 500;
+  const RecommendOutcome outcome = Recommend(predictor, plan, kDevicesPerNode, options);
+  double top = 0;
+  for (int batch = 1; batch <= 500 / 32; ++batch) {
+    plan.local_batch = batch;
+    for (int a = 1; a <= 500 / (32 * batch); ++a) {
+      plan.accumulation_steps = a;
+      top = std::max(top, predictor.Predict(plan).throughput.in(kSamplesPerSecond));
+    }
+  }
+  EXPECT_GE(outcome.best->score, top * (1 - options.tolerance));
+  EXPECT_GT(outcome.best->score, outcome.baseline->score * 1.5);
+  EXPECT_EQ(outcome.best->plan.local_batch, 15);
+}
+
 TEST(Recommend, NeverLosesToThePlanAsGiven) {
   const Predictor predictor = MakePredictor();
   for (const Question& q : Questions()) {
@@ -380,6 +403,33 @@ TEST(Recommend, FewerNodesAreTheQuickestThereAre) {
   // A link that is a little slower is better than a host that computes much more slowly.
   truth.host_links["b"] = GigabitsPerSecond(9.0);
   EXPECT_EQ(best(truth, 3), Hosts({"c", "d", "b"}));
+}
+
+// Most of many hosts are alike, and take a forecast together: those of which something is known
+// besides, by the file or by runs, are told from them.
+TEST(Recommend, OfManyHostsThoseAreLeftOutThatAreKnownToBeSlow) {
+  Truth truth = PlausibleTruth();
+  truth.host_links = {{"h00001", GigabitsPerSecond(0.1)}};
+  truth.host_slowdowns = {{"h00002", 1.5}};
+  Cluster cluster = CalibratedCluster(truth);
+  cluster.nodes = 20'000;
+  for (int i = 0; i < cluster.nodes; ++i) {
+    Host host;
+    host.name = fmt::format("h{:05}", i);
+    if (i == 1) continue;  // is there by its link
+    if (i == 0) host.link.rtt = Milliseconds(50.0);
+    cluster.hosts.push_back(host);
+  }
+  const Predictor predictor(cluster, *FindWorkload("resnet50"), DeviceWith(Gibibytes(16.0)));
+  RecommendOptions options;
+  options.workers = {3};
+  options.local_batches = {32};
+  options.accumulation_steps = {1};
+  Plan given = AllreducePlan({1}, 32);
+  given.strategy = Strategy::kAllreduce;
+  const Recommendation best = *Recommend(predictor, given, 1, options).best;
+  EXPECT_EQ(best.plan.hosts, std::vector<std::string>({"h00003", "h00004", "h00005"}));
+  EXPECT_EQ(best.prediction.step_time, predictor.Predict(best.plan).step_time);
 }
 
 // What the cluster does not have is left out, unless the plan as given asks what it would do.

@@ -48,11 +48,12 @@ TEST(BatchGrid, TriesBatchesThatAreTrusted) {
     ForEachLocalBatch({least, most_trusted}, most, own, [&](int b) { visited.push_back(b); });
     return visited;
   };
-  EXPECT_EQ(batches(3, 100, 1000, 0), (Numbers{4, 8, 16, 32, 64}));
+  EXPECT_EQ(batches(3, 100, 1000, 0), (Numbers{4, 8, 16, 32, 64, 100}));
   EXPECT_EQ(batches(4, 64, 1000, 24), (Numbers{4, 8, 16, 24, 32, 64}));
   EXPECT_EQ(batches(4, 64, 1000, 200), (Numbers{4, 8, 16, 32, 64, 200}));
-  EXPECT_EQ(batches(4, 64, 20, 24), (Numbers{4, 8, 16})) << "more than there may be";
-  EXPECT_EQ(batches(64, 256, 20, 0), Numbers{16}) << "the largest that there may be";
+  EXPECT_EQ(batches(4, 64, 20, 24), (Numbers{4, 8, 16, 20})) << "more than there may be";
+  EXPECT_EQ(batches(1, 1000, 15, 15), (Numbers{1, 2, 4, 8, 15})) << "the plan's is the last";
+  EXPECT_EQ(batches(64, 256, 20, 0), (Numbers{16, 20})) << "the largest that there may be";
   EXPECT_EQ(batches(1, 8, 0, 1), Numbers());
 }
 
