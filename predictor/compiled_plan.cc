@@ -222,12 +222,15 @@ int CompiledPlan::MostLocalBatch(const PlanQuery& query) const noexcept {
   const internal::CompiledState& c = *compiled_;
   int most = c.most_batch;
   if (c.memory_available) {
-    const DataSize<> rest = c.MemoryBesideSamples(query);
+    const MemoryNeed beside = c.MemoryBesideSamples(query);
+    const DataSize<> rest = beside.total;
     const DataSize<> left = *c.memory_available - rest;
     const DataSize<> of_sample = c.activations.PerSample();
     double fitting = left.si() < 0 ? 0 : most;
     if (fitting > 0 && of_sample.si() > 0) fitting = std::floor(left / of_sample);
-    const double ran = c.activations.SamplesThatRan(rest);
+    const double ran =
+        std::max(c.activations.SamplesThatRan(rest),
+                 c.activations.SamplesBesideCopies(rest, beside.buckets, *c.memory_available));
     most = static_cast<int>(std::min(std::max(fitting, ran), 1.0 * most));
   }
   const std::optional<int> slow = c.SlowBatch(query);

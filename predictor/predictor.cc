@@ -12,6 +12,7 @@
 #include <string_view>
 #include <unordered_set>
 #include <utility>
+#include <variant>
 
 #include "data/plan/check.h"
 #include "data/plan/limits.h"
@@ -96,6 +97,25 @@ Workload WithBackwardTimes(Workload workload, const ProfiledCompute* profile) {
   return workload;
 }
 
+// The forward work of a sample by the least products that compute it: windows of 3 or 5 that slide
+// by one may be Winograd's (model/compute/operation_curve.h), 36 for (7 - r) x (7 - r) results.
+Work<> LeastForwardFlop(const Workload& workload) {
+  constexpr double kProducts = 36;
+  Work<> sum;
+  for (const Layer& layer : workload.layers) {
+    const auto* op = std::get_if<ConvolutionOp>(&layer.operation);
+    double share = 1;
+    if (op != nullptr && op->kernel.height == op->kernel.width && op->groups == 1 &&
+        op->stride == Lengths2{1, 1} && op->dilation == Lengths2{1, 1} &&
+        (op->kernel.height == 3 || op->kernel.height == 5)) {
+      const auto window = static_cast<double>(op->kernel.height);
+      share = kProducts / std::pow(window * (7 - window), 2);
+    }
+    sum += layer.forward_flop * share;
+  }
+  return sum;
+}
+
 // The plan with the algorithm that strategy auto stands for.
 Plan ResolvedPlan(const Plan& plan, const StepFacts& facts) {
   Plan resolved = plan;
@@ -140,6 +160,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
     fusable_layers_ = attention.fusable;
   }
   forward_flop_ = workload_.forward_flop();
+  least_flop_ = LeastForwardFlop(workload_);
   recomputes_nothing_ = workload_.recompute == Recompute::kFull && !HasBlocks(workload_);
   if (cluster_.calibration) {
     calibrated_batches_ = cluster_.calibration->range.BatchesOf(belief_->scope());
@@ -353,10 +374,11 @@ Prediction Predictor::Predict(const Plan& plan) const {
   if (input_rate) {
     StepFacts with_input = facts;
     with_input.input_rate = input_rate;
+    const WaitingPaces paces = asynchronous ? WaitingPaces(terms->async) : WaitingPaces();
     // Servers are less busy where workers wait.
     const StepTime<double> step =
         EvaluateStep(with_input, cluster, workload, terms ? &*terms : nullptr);
-    WaitForInput(internal::ArrivalOf(with_input), step, &prediction);
+    WaitForInput(internal::ArrivalOf(with_input), paces, step, &prediction);
   }
   prediction.throughput = CountedSamples(plan) / prediction.step_time;
   prediction.work = WorkIn(plan, prediction.throughput);
@@ -443,11 +465,11 @@ void Predictor::SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro,
   add(together, {Spread::kNormal, facts.workers, facts.backup_workers});
 }
 
-void Predictor::WaitForInput(Duration<> arrival, const StepTime<double>& step,
-                             Prediction* prediction) const {
+void Predictor::WaitForInput(Duration<> arrival, const WaitingPaces& paces,
+                             const StepTime<double>& step, Prediction* prediction) const {
   const double scatter = belief_->ScatterAt(0);
   const double log_sd = prediction->log_sd;
-  LengthenBy(arrival, scatter, prediction);
+  LengthenBy(arrival, paces, scatter, prediction);
   prediction->breakdown = step;
   prediction->step_time = step.total();
   if (log_sd > 0) {
@@ -568,6 +590,21 @@ void Predictor::AddPriorFlag(const Plan& plan, const PlanAnswer& answer,
                     "node are --placement {}",
                     plan.workers(), plan.nodes(), plan.workers()));
   }
+}
+
+// Steps that nobody can have measured of this work on this device.
+void Predictor::AddPeakFlag(Prediction* prediction) const {
+  const std::optional<ModelWork>& work = prediction->work;
+  const Duration<> compute = prediction->breakdown.compute();
+  if (!work || !work->of_peak || !(compute.si() > 0)) return;
+  if (compute_source_ == ComputeSource::kPrior) return;  // which knows nothing of the device
+  const double of_peak =
+      *work->of_peak * (least_flop_ / forward_flop_) * (prediction->step_time / compute);
+  if (of_peak <= 1) return;
+  prediction->flags.push_back(fmt::format(
+      "{} computes {:.2g} times as fast as the peak of {} allows in {}: is the precision, the size "
+      "of its inputs or the device another than stated?",
+      workload_.name, of_peak, device_, NameOf(workload_.precision)));
 }
 
 // Where the compute of a workload comes from that was not measured on this device.
@@ -796,6 +833,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
         "times as long; state what was measured with --compress-rate");
   }
   if (profiled) AddProfileFlags(plan, *profiled, prediction);
+  AddPeakFlag(prediction);
   AddComputeSourceFlags(plan, answer, &flags);
   AddTrainingFlags(&flags);
   const bool communicates = TraitsOf(plan.strategy).exchanges && CrossesNodes(plan);
@@ -819,6 +857,12 @@ std::optional<std::string> MemoryFlag(const MemoryNeed& memory) {
   const std::string available = fmt::format("{:.1f} GiB", memory.available->in(kGibibytes));
   if (!memory.may_fit()) {
     return fmt::format("out of memory: needs about {}, the device has {}", need, available);
+  }
+  if (memory.ran_without_copies) {
+    return fmt::format(
+        "memory is tight: as large a step has run, but without the {:.2g} GiB that an exchange "
+        "adds to it; it needs at most about {} so, and the device has {}",
+        memory.buckets.in(kGibibytes), need, available);
   }
   return fmt::format(
       "memory is counted as {}, and the device has {}: a fitted run that needs no less has run, "
@@ -849,6 +893,9 @@ std::string KindOfFlag(const std::string& flag) {
 }
 
 void Predictor::AddTrainingFlags(std::vector<std::string>* flags) const {
+  if (std::optional<std::string> flag = AsOthersFlag(workload_, cluster_.name)) {
+    flags->push_back(*std::move(flag));
+  }
   const auto add_attention = [&](const char* said, const char* others) {
     if (fusable_layers_ == 0) {
       flags->push_back(fmt::format(

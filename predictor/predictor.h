@@ -34,6 +34,7 @@ class ProfiledCompute;
 struct ProfiledSum;
 struct StepFacts;
 class Recomputation;
+class WaitingPaces;
 struct WorkloadCounts;
 template <class T>
 struct StepTerms;
@@ -91,7 +92,8 @@ class Predictor {
   StepFacts Facts(const Plan& plan, const Active& active, std::string* why = nullptr) const;
   void CheckPlan(const Plan& plan) const;
   // Turns a prediction with all samples there into that of samples so late that a step is `step`.
-  void WaitForInput(Duration<> arrival, const StepTime<double>& step, Prediction* prediction) const;
+  void WaitForInput(Duration<> arrival, const WaitingPaces& paces, const StepTime<double>& step,
+                    Prediction* prediction) const;
   // `together`: the share of steps in which workers wait for each other; `servers`: of async ones.
   void SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro, double together,
                     const AsyncServers<double>* servers, Prediction* prediction) const;
@@ -107,6 +109,7 @@ class Predictor {
                     std::vector<std::string>* flags) const;
   void AddHostsFlag(const Plan& plan, Prediction* prediction) const;
   void AddComputeFlags(const Plan& plan, std::vector<std::string>* flags) const;
+  void AddPeakFlag(Prediction* prediction) const;
   void AddPriorFlag(const Plan& plan, const PlanAnswer& answer, Prediction* prediction) const;
   void AddProfileFlags(const Plan& plan, const ProfiledSum& sum, Prediction* prediction) const;
 
@@ -117,6 +120,7 @@ class Predictor {
   std::optional<DataRate<>> memory_bandwidth_;
   std::optional<WorkRate<>> peak_;  // of its data sheet, at the workload's precision
   Work<> forward_flop_;             // of a sample
+  Work<> least_flop_;               // of it, where convolutions take the least products
   // Of a workload that has it fused: layers of attention, and those that are such.
   int attention_layers_ = 0;
   int fusable_layers_ = 0;

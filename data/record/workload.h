@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,9 @@ struct Workload {
   // Layers are those of plain attention in either case (data/record/fused_attention.h).
   AttentionForm attention = AttentionForm::kPlain;
   Recompute recompute = Recompute::kNone;
+  // Keys of these facts that nobody states of it, and that are as in the runs of other workloads
+  // (data/values/workload_scope.h).
+  std::set<std::string> as_others;
 
   Work<> forward_flop() const {
     Work<> sum;

@@ -33,8 +33,9 @@ constexpr TrainingFact kTrainingFacts[kTrainingFactCount] = {
 
 std::string TrainingFact::more() const {
   return ": " + JoinNames(words.names) +
-         " (as the cluster's runs were, else what the workload says, or " + WordOf(Workload()) +
-         ")";
+         " (as the cluster's runs of it were, else what the workload says, else as all other runs "
+         "were, or " +
+         WordOf(Workload()) + ")";
 }
 
 std::span<const TrainingFact> TrainingFacts() { return kTrainingFacts; }

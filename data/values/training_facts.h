@@ -37,6 +37,7 @@ struct TrainingFact {
   // Throws InputError at `place` for what is none of the words.
   void Read(std::string_view text, const InputPlace& place, Workload* workload) const {
     set(ParseName(text, place, words), workload);
+    workload->as_others.erase(key);
   }
 };
 

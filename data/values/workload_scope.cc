@@ -60,6 +60,33 @@ std::optional<std::pair<Workload, std::string>> TakenApart(std::string_view scop
                    std::string(scope.substr(on + kOn.size())));
 }
 
+using TrainingsByWords = std::map<std::vector<int>, Workload>;
+
+void AddTraining(Workload trained, TrainingsByWords* by_words) {
+  std::vector<int> words;
+  for (const TrainingFact& fact : TrainingFacts()) words.push_back(fact.get(trained));
+  by_words->emplace(std::move(words), std::move(trained));
+}
+
+std::vector<Workload> ListOf(TrainingsByWords by_words) {
+  std::vector<Workload> trainings;
+  trainings.reserve(by_words.size());
+  for (auto& [words, trained] : by_words) trainings.push_back(std::move(trained));
+  return trainings;
+}
+
+// The ways of training of all runs on the device, on any where that is empty. Bare messages, which
+// are not trained, are no runs of the range.
+std::vector<Workload> TrainingsOfAll(const CalibratedRange& range, const std::string& device) {
+  TrainingsByWords by_words;
+  for (const auto& [scope, batches] : range.local_batch) {
+    auto parts = TakenApart(scope);
+    if (!parts || (!device.empty() && parts->second != device)) continue;
+    AddTraining(std::move(parts->first), &by_words);
+  }
+  return ListOf(std::move(by_words));
+}
+
 }  // namespace
 
 std::string CheckedWorkloadName(std::string_view text, const InputPlace& place) {
@@ -98,19 +125,14 @@ std::string WorkloadOfScope(std::string_view scope) {
 
 std::vector<Workload> FittedTrainings(const Calibration& calibration, const std::string& name,
                                       const std::string& device) {
-  std::map<std::vector<int>, Workload> by_words;
+  TrainingsByWords by_words;
   for (const ParameterEstimate& e : calibration.parameters) {
     auto parts = TakenApart(e.scope, name);
     if (!parts || parts->first.name != name) continue;
     if (!device.empty() && parts->second != device) continue;
-    std::vector<int> words;
-    for (const TrainingFact& fact : TrainingFacts()) words.push_back(fact.get(parts->first));
-    by_words.emplace(std::move(words), std::move(parts->first));
+    AddTraining(std::move(parts->first), &by_words);
   }
-  std::vector<Workload> trainings;
-  trainings.reserve(by_words.size());
-  for (auto& [words, trained] : by_words) trainings.push_back(std::move(trained));
-  return trainings;
+  return ListOf(std::move(by_words));
 }
 
 std::vector<TrainingThatRan> TrainingsThatRan(const CalibratedRange& range, const Workload& network,
@@ -150,23 +172,54 @@ std::string FittedScope(const Calibration& calibration, const Workload& workload
   return alike == trainings.end() ? own : WorkloadScope(*alike, device);
 }
 
-void TrainAsFitted(const Calibration& calibration,
+void TrainAsFitted(const Calibration& calibration, const std::string& device,
                    const std::function<bool(const TrainingFact& fact)>& is_stated,
                    Workload* workload) {
   const auto stated = [&](const TrainingFact& fact) { return is_stated && is_stated(fact); };
-  std::vector<Workload> fitted = FittedTrainings(calibration, workload->name, "");
-  if (fitted.size() > 1) {
-    std::erase_if(fitted, [&](const Workload& trained) {
-      return std::any_of(TrainingFacts().begin(), TrainingFacts().end(),
-                         [&](const TrainingFact& fact) {
-                           return stated(fact) && fact.get(trained) != fact.get(*workload);
-                         });
-    });
+  std::vector<Workload> fitted = FittedTrainings(calibration, workload->name, device);
+  if (fitted.empty()) fitted = FittedTrainings(calibration, workload->name, "");
+  const bool of_others = fitted.empty();
+  if (of_others && !workload->communication_only) {
+    fitted = TrainingsOfAll(calibration.range, device);
   }
-  if (fitted.size() != 1) return;
+  if (fitted.empty()) return;
+  const auto as_stated = [&](const Workload& trained) {
+    return std::all_of(TrainingFacts().begin(), TrainingFacts().end(),
+                       [&](const TrainingFact& fact) {
+                         return !stated(fact) || fact.get(trained) == fact.get(*workload);
+                       });
+  };
+  if (std::any_of(fitted.begin(), fitted.end(), as_stated)) {
+    std::erase_if(fitted, [&](const Workload& trained) { return !as_stated(trained); });
+  }
+  const Workload& first = fitted.front();
+  const Workload taken = of_others ? WithWhatDiffers(*workload, first) : first;
   for (const TrainingFact& fact : TrainingFacts()) {
-    if (!stated(fact)) fact.set(fact.get(fitted.front()), workload);
+    const bool all_agree = std::all_of(fitted.begin(), fitted.end(), [&](const Workload& trained) {
+      return fact.get(trained) == fact.get(first);
+    });
+    if (stated(fact) || !all_agree) continue;
+    if (of_others) {
+      if (!fact.IsDefault(*workload) || fact.IsDefault(taken)) continue;
+      workload->as_others.insert(fact.key);
+    } else {
+      workload->as_others.erase(fact.key);
+    }
+    fact.set(fact.get(taken), workload);
   }
+}
+
+std::optional<std::string> AsOthersFlag(const Workload& workload, const std::string& cluster) {
+  if (workload.as_others.empty()) return std::nullopt;
+  std::vector<std::string> keys;
+  std::vector<std::string> words;
+  for (const TrainingFact& fact : TrainingFacts()) {
+    if (!workload.as_others.contains(fact.key)) continue;
+    keys.emplace_back(fact.key);
+    words.push_back(fact.Described(workload));
+  }
+  return "nobody states " + JoinNames(keys) + " of " + workload.name + ", of which " + cluster +
+         " has no run: taken as " + JoinNames(words) + ", as all its runs were";
 }
 
 }  // namespace stepcast

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,11 +58,16 @@ std::vector<TrainingThatRan> TrainingsThatRan(const CalibratedRange& range, cons
 std::string FittedScope(const Calibration& calibration, const Workload& workload,
                         const std::string& device);
 
-// What is not stated of how the workload is trained becomes what the fitted runs say, where these
-// were all trained in one way, or those that were trained as stated. Without `is_stated` none is.
-void TrainAsFitted(const Calibration& calibration,
+// Each fact that is not stated of how the workload is trained becomes what the fitted runs all say
+// of it: its own on the device, or else its own on any. Of a workload without any it becomes what
+// all others on the device say, where the workload says nothing itself. Of several ways those count
+// that are as stated, where there are such. Without `is_stated` nothing is; an empty device is any.
+void TrainAsFitted(const Calibration& calibration, const std::string& device,
                    const std::function<bool(const TrainingFact& fact)>& is_stated,
                    Workload* workload);
+
+// What was taken from the runs of other workloads; none where nothing was.
+std::optional<std::string> AsOthersFlag(const Workload& workload, const std::string& cluster);
 
 }  // namespace stepcast
 

@@ -24,7 +24,14 @@
 //
 // Note that a run proves no plan that needs more by the count in either part: one of a worker alone
 // none of several, which keep copies for their exchange, and one with gradients of 2 bytes none
-// with 4.
+// with 4. Nor does it disprove them. Of a worker that ran alone it is known that it needed no more
+// than there is, not that it needed all of that: a plan that adds copies C for an exchange to what
+// has run is tight, not out of memory, where
+//
+//   available < N + A b <= 1.25 available   and   N - C + A b <= available
+//
+// by the bound above and as far as the count is uncertain (kCountedWithin), and where nothing that
+// needs no more has not fitted.
 #ifndef STEPCAST_MODEL_MEMORY_FITTED_H_
 #define STEPCAST_MODEL_MEMORY_FITTED_H_
 

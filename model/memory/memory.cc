@@ -174,8 +174,11 @@ MemoryNeed CountMemory(const Workload& workload, const Activations& activations,
   need.total = rest + need.activations;
   need.available = available;
   if (available) {
+    const double samples = plan.largest_batch();
     need.verdict =
-        activations.VerdictOf(plan.largest_batch(), rest, *available, !workload.layers.empty());
+        activations.VerdictOf(samples, rest, need.buckets, *available, !workload.layers.empty());
+    need.ran_without_copies =
+        need.may_fit() && need.exceeds() && !activations.HaveRun(samples, rest, *available);
   }
   return need;
 }

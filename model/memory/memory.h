@@ -90,7 +90,7 @@
 // layers read may be kept in 8 bits, which is less. Holds within about a quarter:
 // allocators round and fragment, and algorithms choose workspaces by themselves. A plan that needs
 // more than the device has is a verdict, not a number to trust; one within kTightShare of it is
-// called tight.
+// called tight, and so is one beyond it by what an exchange adds to a step that has run (fitted.h).
 //
 // Note that the need never falls with the batch, and never rises with what is shared out, from
 // nothing to ZeRO-1, ZeRO-2 and ZeRO-3, nor with those who share.
@@ -106,6 +106,7 @@
 #define STEPCAST_MODEL_MEMORY_MEMORY_H_
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -119,6 +120,7 @@
 namespace stepcast {
 
 inline constexpr double kTightShare = 0.85;
+inline constexpr double kCountedWithin = 0.25;  // of what is needed
 
 inline constexpr double kOptimizerStates[kOptimizerCount] = {0, 1, 2};  // numbers a parameter
 inline constexpr double kBytesOfCopy = 2;  // of a parameter, where products have 16 bits
@@ -165,16 +167,38 @@ struct Activations {
     }
     return samples;
   }
-  // The verdict of so many samples beside `rest`, all that does not grow with them. What has run
-  // fits, what has not does not, and what has done both is tight. kUnknown where nothing was
-  // counted and nothing of these tells.
-  MemoryVerdict VerdictOf(double samples, DataSize<> rest, DataSize<> available,
-                          bool is_counted) const {
+  // Whether so many samples have run beside no less than `rest`, or what needs as much.
+  bool HaveRun(double samples, DataSize<> rest, DataSize<> available) const {
     const double ran_beside = SamplesThatRan(rest);
-    const bool has_run =
-        (most && rest + *most * samples <= available) || (ran_beside > 0 && samples <= ran_beside);
+    return (most && rest + *most * samples <= available) ||
+           (ran_beside > 0 && samples <= ran_beside);
+  }
+  // The most samples of which nobody knows that they do not fit beside `rest`, as they have run
+  // without `copies` of it: what a step that has run needs is at most what there is, and may be
+  // less by as much as the count is uncertain.
+  double SamplesBesideCopies(DataSize<> rest, DataSize<> copies, DataSize<> available) const {
+    if (!most) return 0;
+    const auto room = [](DataSize<> in, DataSize<> beside, DataSize<> of_sample) {
+      if (in < beside) return 0.0;
+      return of_sample.si() > 0 ? (in - beside) / of_sample
+                                : std::numeric_limits<double>::infinity();
+    };
+    double samples = room(available, rest - copies, *most);
+    samples = std::min(samples, room(available * (1 + kCountedWithin), rest, PerSample()));
+    return least ? std::min(samples, room(available, rest, *least)) : samples;
+  }
+  // The verdict of so many samples beside `rest`, all that does not grow with them, of which
+  // `copies` are for the exchange. What has run fits, what has not does not, and what has done both
+  // is tight, as is what has run but for the copies. kUnknown where nothing was counted and nothing
+  // of these tells.
+  MemoryVerdict VerdictOf(double samples, DataSize<> rest, DataSize<> copies, DataSize<> available,
+                          bool is_counted) const {
+    const bool has_run = HaveRun(samples, rest, available);
     const DataSize<> need = rest + PerSample() * samples;
-    if (available < need) return has_run ? MemoryVerdict::kTight : MemoryVerdict::kOutOfMemory;
+    if (available < need) {
+      const bool may_fit = has_run || samples <= SamplesBesideCopies(rest, copies, available);
+      return may_fit ? MemoryVerdict::kTight : MemoryVerdict::kOutOfMemory;
+    }
     if (has_run) return MemoryVerdict::kFits;
     return is_counted ? stepcast::VerdictOf(need, available) : MemoryVerdict::kUnknown;
   }

@@ -22,6 +22,8 @@ struct MemoryNeed {
   DataSize<> total;
   std::optional<DataSize<>> available;
   MemoryVerdict verdict = MemoryVerdict::kUnknown;
+  // Whether more than there is may fit as a step has run that lacked the exchange's `buckets`.
+  bool ran_without_copies = false;
 
   // Whether the count is more than there is.
   bool exceeds() const { return available && total > *available; }

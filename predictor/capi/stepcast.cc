@@ -251,7 +251,7 @@ stepcast_status stepcast_workload_train_as_fitted(stepcast_workload* workload,
                                                   const stepcast_cluster* cluster, char** error) {
   return Guarded({{workload, "workload"}, {cluster, "cluster"}}, error, [&] {
     const auto& calibration = cluster->cluster.calibration;
-    if (calibration) stepcast::TrainAsFitted(*calibration, {}, &workload->workload);
+    if (calibration) stepcast::TrainAsFitted(*calibration, "", {}, &workload->workload);
   });
 }
 

@@ -150,8 +150,10 @@ stepcast_status stepcast_workload_get_info(const stepcast_workload* workload,
 // fact that is refused is left as it was.
 stepcast_status stepcast_workload_set_text(stepcast_workload* workload, const char* fact,
                                            const char* value, char** error);
-// As the cluster's calibrated runs of it were, where all of them were trained in one way; else it
-// stays as it is. What a calibration knows holds for one way of training.
+// As the cluster's calibrated runs of it were, in each fact on which all of them agree. Where it
+// has none, as those of all other workloads were, in each fact on which these agree and of which
+// the workload itself says nothing: forecasts then say so. Else it stays as it is. What a
+// calibration knows holds for one way of training.
 stepcast_status stepcast_workload_train_as_fitted(stepcast_workload* workload,
                                                   const stepcast_cluster* cluster, char** error);
 // The word of that fact, of static life; NULL where it is none, or of NULL.

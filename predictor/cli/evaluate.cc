@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "data/io/text_file.h"
 #include "data/values/names.h"
+#include "data/values/workload_scope.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/evaluation.h"
 #include "predictor/cli/report_page.h"
@@ -64,7 +67,12 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
                      "holds no run of which a step ended", "at least one row");
   }
   // Forecast as if the cluster had them.
-  const std::vector<std::string> beyond = evaluation.extent().Beyond(problem.cluster);
+  std::vector<std::string> beyond = evaluation.extent().Beyond(problem.cluster);
+  for (const auto& [name, workload] : problem.workloads) {
+    if (std::optional<std::string> flag = AsOthersFlag(workload, problem.cluster.name)) {
+      beyond.push_back(*std::move(flag));
+    }
+  }
   std::vector<ScoredGroup> groups;
   if (!group_by.empty()) groups = evaluation.By(group_by);
   if (args.Has("report")) {

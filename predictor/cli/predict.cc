@@ -29,7 +29,10 @@ std::string MemoryText(const MemoryNeed& memory) {
   if (memory.available) text += " of " + FormatSize(*memory.available);
   const bool has_run = memory.may_fit() && memory.exceeds();
   return text + fmt::format(": {}{}", kMemoryVerdictNames[static_cast<int>(memory.verdict)],
-                            has_run ? ", but as large a step has run" : "");
+                            !has_run ? ""
+                            : memory.ran_without_copies
+                                ? ", but as large a step has run without the exchange"
+                                : ", but as large a step has run");
 }
 
 // Of asynchronous servers one update is counted; where the network adds up or copies, what crosses
@@ -97,9 +100,11 @@ JobsBeside ReadJobsBeside(const std::string& path, const Target& target, const P
     try {
       Target of = target;
       of.workload = of.library.LoadWorkload(run.workload);
-      if (of.cluster.calibration) TrainAsFitted(*of.cluster.calibration, {}, &of.workload);
       of.facts = of.library.LookUpDevice(run.device, of.cluster);
       of.device = of.facts ? of.facts->name : run.device;
+      if (of.cluster.calibration) {
+        TrainAsFitted(*of.cluster.calibration, of.device, {}, &of.workload);
+      }
       of.profile = nullptr;
       Plan its = run.plan;
       its.link = Overlay(plan.link, its.link);

@@ -247,7 +247,7 @@ int RunProfile(const std::vector<std::string>& arguments) {
   }
   const Library library = LibraryOf(args);
   Workload workload = library.LoadWorkload(args.Text("workload"));
-  ReadTrainingOptions(args, std::nullopt, &workload);
+  ReadTrainingOptions(args, std::nullopt, "", &workload);
   const ProfiledCompute compute(profile, workload);
   const int batch =
       ReadInteger(args, "local-batch", 1, kMostBatch, static_cast<int>(compute.batches().back()));

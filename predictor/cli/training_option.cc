@@ -15,14 +15,15 @@ void AddTrainingOptions(po::options_description* options) {
 }
 
 void ReadTrainingOptions(const Arguments& arguments, const std::optional<Calibration>& calibration,
-                         Workload* workload) {
+                         const std::string& device, Workload* workload) {
   for (const TrainingFact& fact : TrainingFacts()) {
     if (!arguments.Has(fact.key)) continue;
     fact.Read(arguments.Text(fact.key), OptionPlace(fact.key), workload);
   }
   if (!calibration) return;
   TrainAsFitted(
-      *calibration, [&](const TrainingFact& fact) { return arguments.Has(fact.key); }, workload);
+      *calibration, device, [&](const TrainingFact& fact) { return arguments.Has(fact.key); },
+      workload);
 }
 
 std::vector<const TrainingFact*> FactsToState(const Arguments& arguments,

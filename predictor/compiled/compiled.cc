@@ -304,9 +304,9 @@ void CompiledState::SetMemory(const Predictor& predictor) {
   }
 }
 
-DataSize<> CompiledState::MemoryBesideSamples(const PlanQuery& q) const {
+MemoryNeed CompiledState::MemoryBesideSamples(const PlanQuery& q) const {
   const int sharers = SharersOf(plan.shard, q.workers, q.devices_per_node);
-  return model_memory.NeedOf({plan.shard, q.workers, sharers, q.accumulation_steps}).total;
+  return model_memory.NeedOf({plan.shard, q.workers, sharers, q.accumulation_steps});
 }
 
 void CompiledState::SetTables() {
@@ -336,7 +336,8 @@ MemoryVerdict CompiledState::Memory(const PlanQuery& q) const {
   const int batch = std::max(q.local_batch, SlowBatch(q).value_or(1));
   if (batch > most_batch) return MemoryVerdict::kOutOfMemory;
   if (!memory_available) return MemoryVerdict::kUnknown;
-  return activations.VerdictOf(batch, MemoryBesideSamples(q), *memory_available,
+  const MemoryNeed beside = MemoryBesideSamples(q);
+  return activations.VerdictOf(batch, beside.total, beside.buckets, *memory_available,
                                counts_activations);
 }
 

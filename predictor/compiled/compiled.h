@@ -81,7 +81,7 @@ struct CompiledState : CompiledValues {
   }
   std::optional<QueryProblem> ProblemOf(const PlanQuery& query) const;
   // What does not grow with the samples.
-  DataSize<> MemoryBesideSamples(const PlanQuery& query) const;
+  MemoryNeed MemoryBesideSamples(const PlanQuery& query) const;
   // The functions below take a query that Check has found right.
   MemoryVerdict Memory(const PlanQuery& query) const;
   StepFacts FactsOf(const PlanQuery& query) const;

@@ -271,12 +271,14 @@ void BindWorkload(py::module_* m) {
       .def(
           "as_fitted",
           [](Workload workload, const Cluster& cluster) {
-            if (cluster.calibration) TrainAsFitted(*cluster.calibration, {}, &workload);
+            if (cluster.calibration) TrainAsFitted(*cluster.calibration, "", {}, &workload);
             return workload;
           },
           py::arg("cluster"),
-          "The workload trained as the cluster's calibrated runs of it were, where all of them "
-          "were trained in one way; else as it is.")
+          "The workload trained as the cluster's calibrated runs of it were, in each fact on which "
+          "all of them agree. Where it has none, as those of all other workloads were, in each "
+          "fact on which these agree and of which the workload itself says nothing: forecasts "
+          "then say so. Else as it is.")
       .def("to_yaml", &FormatWorkload, "The workload file; parse_workload gives the workload back.")
       .def("__eq__",
            [](const Workload& a, const py::object& b) {

@@ -253,17 +253,18 @@ TargetParts Snapshot::PartsOf(const TargetName& name) const {
                      JoinNames(NamesOf(known)) +
                          " (/v1/workloads lists them); or a name of its own, with its parameters");
   }
-  TakeTraining(name, &*workload);
-  if (cluster.calibration) {
-    TrainAsFitted(
-        *cluster.calibration,
-        [&](const TrainingFact& fact) { return name.training.count(fact.key) > 0; }, &*workload);
-  }
   const std::string& asked = name.device.empty() ? cluster.device : name.device;
   std::optional<Device> facts;
   if (cluster.device_facts) facts = FindDevice({*cluster.device_facts}, asked);
   if (!facts) facts = FindDevice(inventory_.devices, asked);
-  return {cluster, *std::move(workload), facts, facts ? facts->name : asked};
+  const std::string& device = facts ? facts->name : asked;
+  TakeTraining(name, &*workload);
+  if (cluster.calibration) {
+    TrainAsFitted(
+        *cluster.calibration, device,
+        [&](const TrainingFact& fact) { return name.training.count(fact.key) > 0; }, &*workload);
+  }
+  return {cluster, *std::move(workload), facts, device};
 }
 
 std::shared_ptr<const Target> Snapshot::Find(const TargetName& name) const {

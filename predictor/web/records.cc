@@ -147,7 +147,7 @@ constexpr auto MembersOf(const Workload*) {
   using R = Workload;
   return List(&R::name, &R::title, &R::source, &R::parameters, &R::trainable_parameters,
               &R::gradient_bytes, &R::layers, &R::communication_only, &R::inputs_vary,
-              &R::precision, &R::optimizer, &R::attention, &R::recompute);
+              &R::precision, &R::optimizer, &R::attention, &R::recompute, &R::as_others);
 }
 constexpr auto MembersOf(const serve::Inventory*) {
   using R = serve::Inventory;

@@ -20,9 +20,11 @@ namespace stepcast {
 namespace {
 
 using program::ExpectError;
+using program::ExpectSaid;
 using program::ExpectText;
 using program::Json;
 using program::JsonOf;
+using program::Stepcast;
 using program::Words;
 using program::operator+;
 
@@ -117,6 +119,28 @@ TEST(Calibrate, KeepsHowTheRunsWereTrained) {
   ExpectText({"predict", "--cluster", fitted, "--workload", "gpt2", "--workers", "1",
               "--local-batch", "8", "--precision", "fp32"},
              {"measured on rtx_4090 with precision bf16, not fp32: compute is taken from there"});
+  // Another network that nobody ran is taken as trained like it.
+  const Words other = {"predict",   "--cluster", fitted,          "--workload", "bert_base@128",
+                       "--workers", "1",         "--local-batch", "8"};
+  const Words as_it = {"--precision", "bf16", "--optimizer", "adam"};
+  Json taken = JsonOf(other);
+  Json stated = JsonOf(other + as_it);
+  EXPECT_EQ(taken.at("step_time_s"), stated.at("step_time_s"));
+  EXPECT_EQ(taken.at("memory"), stated.at("memory"));
+  EXPECT_EQ(taken.at("flags").size(), stated.at("flags").size() + 1);
+  const std::string printed = Stepcast(other).out;
+  ExpectSaid(printed, "bert_base@128 (bf16, adam) on c (rtx_4090): 1 worker", true);
+  ExpectSaid(printed,
+             "! nobody states precision, optimizer of bert_base@128, of which c has no run: taken "
+             "as bf16, adam, as all its runs were",
+             true);
+  const std::string others =
+      folder.Write("others.csv", kHeader + "bert_base@128,rtx_4090,1,0,none,8,0.1\n");
+  const Json judged = JsonOf({"evaluate", "--cluster", fitted, "--runs", others, "--rows"});
+  EXPECT_EQ(judged.at("rows").at(0).at("predicted_step_time_s"), taken.at("step_time_s"));
+  EXPECT_EQ(judged.at("flags").size(), 1U);
+  ExpectText({"evaluate", "--cluster", fitted, "--runs", others, "--optimizer", "sgd"},
+             {"nobody states precision of bert_base@128"});
 }
 
 TEST(CalibrateStatements, AFixedValueStays) {

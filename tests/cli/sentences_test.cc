@@ -727,8 +727,10 @@ TEST(ReportSays, WhereItWasWritten) {
 TEST(TrainingSays, WhatIsMeantWithoutTheOption) {
   const std::string help = Unwrapped(Stepcast({"predict", "--help"}).out);
   for (const char* otherwise : {"fp32", "momentum", "plain", "none"}) {
-    const std::string said = "(as the cluster's runs were, else what the workload says, or " +
-                             std::string(otherwise) + ")";
+    const std::string said =
+        "(as the cluster's runs of it were, else what the workload says, else as all other runs "
+        "were, or " +
+        std::string(otherwise) + ")";
     EXPECT_NE(help.find(said), std::string::npos) << said << "\n" << help;
   }
 }

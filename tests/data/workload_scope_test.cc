@@ -163,34 +163,146 @@ TEST(FittedScope, IsOneThatDiffersInNameAlone) {
 TEST(TrainAsFitted, FollowsTheRunsInWhatNobodyStates) {
   const Calibration c = FittedTo({"workload gpt2 (bf16, adam) on t4"});
   Workload workload = Gpt2(Precision::kFp16);
-  TrainAsFitted(c, {}, &workload);
+  TrainAsFitted(c, "", {}, &workload);
   EXPECT_EQ(DescribeWorkload(workload), "gpt2 (bf16, adam)");
 
   const auto stated = [](const std::string& key) {
     return [key](const TrainingFact& fact) { return key == fact.key; };
   };
   workload = Gpt2(Precision::kBf16);
-  TrainAsFitted(c, stated("precision"), &workload);
+  TrainAsFitted(c, "", stated("precision"), &workload);
   EXPECT_EQ(DescribeWorkload(workload), "gpt2 (bf16, adam)");
   workload = Gpt2(Precision::kFp16);
-  TrainAsFitted(c, stated("precision"), &workload);
+  TrainAsFitted(c, "", stated("precision"), &workload);
   EXPECT_EQ(DescribeWorkload(workload), "gpt2 (fp16, adam)") << "the optimizer is not asked about";
 }
 
 TEST(TrainAsFitted, DoesNotChooseBetweenTwo) {
   const Calibration c = FittedTo({"workload gpt2 (bf16) on t4", "workload gpt2 (fp16) on v100"});
   Workload workload = Gpt2(Precision::kTf32);
-  TrainAsFitted(c, {}, &workload);
+  TrainAsFitted(c, "", {}, &workload);
   EXPECT_EQ(DescribeWorkload(workload), "gpt2 (tf32)");
   workload.precision = Precision::kFp16;
   TrainAsFitted(
-      FittedTo({"workload gpt2 (fp16, adam) on v100", "workload gpt2 (bf16) on t4"}),
+      FittedTo({"workload gpt2 (fp16, adam) on v100", "workload gpt2 (bf16) on t4"}), "",
       [](const TrainingFact& fact) { return std::string("precision") == fact.key; }, &workload);
   EXPECT_EQ(DescribeWorkload(workload), "gpt2 (fp16, adam)") << "but for what is stated";
   Workload other = Gpt2(Precision::kTf32);
   other.name = "bert_base";
-  TrainAsFitted(c, {}, &other);
+  TrainAsFitted(c, "", {}, &other);
   EXPECT_EQ(DescribeWorkload(other), "bert_base (tf32)");
+}
+
+TEST(TrainAsFitted, TakesEachFactOnWhichItsRunsAgree) {
+  const Calibration c =
+      FittedTo({"workload gpt2 (bf16, adam) on t4", "workload gpt2 (fp16, adam) on v100"});
+  Workload workload = Gpt2();
+  TrainAsFitted(c, "", {}, &workload);
+  EXPECT_EQ(DescribeWorkload(workload), "gpt2 (adam)");
+  workload = Gpt2();
+  TrainAsFitted(c, "v100", {}, &workload);
+  EXPECT_EQ(DescribeWorkload(workload), "gpt2 (fp16, adam)") << "those on the device first";
+  workload = Gpt2();
+  TrainAsFitted(c, "a100", {}, &workload);
+  EXPECT_EQ(DescribeWorkload(workload), "gpt2 (adam)") << "and on any where it has none there";
+  workload = Gpt2(Precision::kTf32);
+  TrainAsFitted(
+      c, "", [](const TrainingFact& fact) { return std::string("precision") == fact.key; },
+      &workload);
+  EXPECT_EQ(DescribeWorkload(workload), "gpt2 (tf32, adam)") << "none was trained as stated";
+  EXPECT_TRUE(workload.as_others.empty());
+}
+
+// A calibration with runs of each scope.
+Calibration WithRuns(const std::vector<std::string>& scopes) {
+  Calibration calibration = FittedTo(scopes);
+  for (const std::string& scope : scopes) calibration.range.local_batch[scope] = {8, 8, 1};
+  return calibration;
+}
+
+Workload Attending(Workload workload) {
+  Layer query;
+  query.name = "h.0.attention.scores";
+  query.kind = LayerKind::kAttention;
+  query.operation = BatchedProductOp{12, 128, 128, 64};
+  Layer softmax;
+  softmax.name = "h.0.attention.softmax";
+  softmax.kind = LayerKind::kActivation;
+  softmax.operation = ActivationOp{Function::kSoftmax, 12 * 128, 128};
+  Layer context;
+  context.name = "h.0.attention.context";
+  context.kind = LayerKind::kAttention;
+  context.operation = BatchedProductOp{12, 128, 64, 128};
+  workload.layers = {query, softmax, context};
+  return workload;
+}
+
+TEST(TrainAsFitted, FollowsTheRunsOfOthersWhereItHasNone) {
+  const Calibration c =
+      WithRuns({"workload bert_base (bf16, adam, fused) on t4",
+                "workload opt_125m (bf16, sgd, fused) on t4", "workload resnet50 (fp16) on v100"});
+  Workload workload = Attending(Gpt2());
+  TrainAsFitted(c, "t4", {}, &workload);
+  EXPECT_EQ(DescribeWorkload(workload), "gpt2 (bf16, fused)") << "not of one optimizer";
+  EXPECT_EQ(workload.as_others, (std::set<std::string>{"attention", "precision"}));
+  EXPECT_EQ(AsOthersFlag(workload, "ours"),
+            "nobody states precision, attention of gpt2, of which ours has no run: taken as bf16, "
+            "fused, as all its runs were");
+  // What is said afterwards is not taken from others.
+  FindTrainingFact("attention")->Read("plain", {}, &workload);
+  EXPECT_EQ(workload.as_others, (std::set<std::string>{"precision"}));
+  FindTrainingFact("precision")->Read("bf16", {}, &workload);
+  EXPECT_FALSE(AsOthersFlag(workload, "ours").has_value());
+
+  const auto trained_on = [&](const char* device) {
+    Workload asked = Gpt2();
+    TrainAsFitted(c, device, {}, &asked);
+    return DescribeWorkload(asked);
+  };
+  EXPECT_EQ(trained_on("t4"), "gpt2 (bf16)") << "without layers there is nothing to fuse";
+  EXPECT_EQ(trained_on("v100"), "gpt2 (fp16)");
+  EXPECT_EQ(trained_on("a100"), "gpt2") << "nothing ran there";
+  EXPECT_EQ(trained_on(""), "gpt2") << "not all of one precision";
+}
+
+TEST(TrainAsFitted, OthersChangeNothingThatIsSaid) {
+  const Calibration c = WithRuns({"workload opt_125m (bf16, adam, full recompute) on t4"});
+  Workload workload = Gpt2(Precision::kFp16);
+  TrainAsFitted(c, "t4", {}, &workload);
+  EXPECT_EQ(DescribeWorkload(workload), "gpt2 (fp16, adam)") << "the workload says so itself";
+  EXPECT_EQ(workload.as_others, (std::set<std::string>{"optimizer"}));
+  workload = Gpt2();
+  TrainAsFitted(
+      c, "t4", [](const TrainingFact& fact) { return std::string("optimizer") == fact.key; },
+      &workload);
+  EXPECT_EQ(DescribeWorkload(workload), "gpt2 (bf16)");
+  // Runs of others tell nothing where it has its own.
+  Calibration own = WithRuns({"workload opt_125m (bf16, adam) on t4", "workload gpt2 on v100"});
+  workload = Gpt2();
+  TrainAsFitted(own, "t4", {}, &workload);
+  EXPECT_EQ(DescribeWorkload(workload), "gpt2");
+  // Bare messages are not trained, neither those that ran nor those that are asked about.
+  own = WithRuns({"workload opt_125m (bf16) on t4"});
+  own.parameters.push_back(FittedTo({"workload message_1000 on t4"}).parameters.front());
+  TrainAsFitted(own, "t4", {}, &workload);
+  EXPECT_EQ(DescribeWorkload(workload), "gpt2 (bf16)");
+  workload = Gpt2();
+  workload.communication_only = true;
+  TrainAsFitted(own, "t4", {}, &workload);
+  EXPECT_EQ(DescribeWorkload(workload), "gpt2");
+}
+
+TEST(TrainAsFitted, OfOthersThoseCountThatAreAsStated) {
+  const Calibration c = WithRuns({"workload a (bf16, adam) on t4", "workload b (fp16, sgd) on t4"});
+  const auto stated = [](const TrainingFact& fact) { return std::string("precision") == fact.key; };
+  const auto trained_in = [&](Precision precision) {
+    Workload workload = Gpt2(precision);
+    TrainAsFitted(c, "t4", stated, &workload);
+    return DescribeWorkload(workload);
+  };
+  EXPECT_EQ(trained_in(Precision::kFp16), "gpt2 (fp16, sgd)");
+  EXPECT_EQ(trained_in(Precision::kBf16), "gpt2 (bf16, adam)");
+  EXPECT_EQ(trained_in(Precision::kTf32), "gpt2 (tf32)");
 }
 
 }  // namespace

@@ -476,6 +476,49 @@ TEST(Memory, RoomOfASampleByHand) {
   EXPECT_NEAR(failed->si(), 1000 * (1 + 1e-9), 1e-9);
 }
 
+// One worker ran 8 samples alone: what it needed is at most what there is, and several need a copy
+// of 360 bytes more.
+TEST(Memory, AnExchangeBesideWhatRanAloneIsTight) {
+  const Workload workload = SmallWorkload();
+  const DataSize<> available = Bytes(kFixed + 400 + 2 * 360 + 8 * 1000);
+  Activations seen = LearntFrom(workload, {{Shard::kNone, 1, 8}}, available);
+  ASSERT_GT(seen.counted.si(), 1000);
+  const auto need = [&](int workers, int batch) {
+    return CountMemory(workload, seen, MakePlan(workers, batch), available);
+  };
+  EXPECT_EQ(need(1, 8).verdict, MemoryVerdict::kFits);
+  EXPECT_EQ(need(1, 9).verdict, MemoryVerdict::kOutOfMemory);
+  EXPECT_EQ(need(2, 7).verdict, MemoryVerdict::kFits);
+  EXPECT_EQ(need(2, 8).verdict, MemoryVerdict::kTight);
+  EXPECT_GT(need(2, 8).total, available);
+  EXPECT_TRUE(need(2, 8).ran_without_copies);
+  EXPECT_FALSE(need(2, 7).ran_without_copies);
+  EXPECT_EQ(need(64, 8).verdict, MemoryVerdict::kTight);
+  EXPECT_EQ(need(2, 9).verdict, MemoryVerdict::kOutOfMemory);
+  EXPECT_FALSE(need(2, 9).ran_without_copies);
+  // What did not fit does not, and what needs more than that did not either.
+  seen.least = ActivationsThatDidNotFit(workload, MakePlan(2, 12), available);
+  EXPECT_EQ(need(2, 8).verdict, MemoryVerdict::kTight);
+  seen.least = ActivationsThatDidNotFit(workload, MakePlan(2, 8), available);
+  EXPECT_EQ(need(2, 8).verdict, MemoryVerdict::kOutOfMemory);
+  EXPECT_EQ(need(1, 8).verdict, MemoryVerdict::kFits);
+}
+
+// With copies of 1 GiB, and 1 GiB for each sample: 6 of 5 GiB may be 5, as the count is good to a
+// quarter; 4 of 3 GiB are not 3.
+TEST(Memory, AnExchangeOfMoreThanTheCountIsUncertainByIsNot) {
+  Workload workload = SmallWorkload();
+  workload.gradient_bytes = Gibibytes(1.0);
+  const auto verdict = [&](int samples) {
+    const DataSize<> available = Bytes(760.0) + Gibibytes(2.0 + samples);
+    Activations seen(Gibibytes(2.0));
+    LearnFromRuns(workload, true, {{Shard::kNone, 1, samples}}, available, &seen);
+    return CountMemory(workload, seen, MakePlan(2, samples), available).verdict;
+  };
+  EXPECT_EQ(verdict(3), MemoryVerdict::kTight);
+  EXPECT_EQ(verdict(1), MemoryVerdict::kOutOfMemory);
+}
+
 TEST(Memory, NothingIsToldOfActivationsWhereTheModelAloneIsTooLarge) {
   const Workload workload = SmallWorkload();
   EXPECT_FALSE(LearntFrom(workload, {{Shard::kNone, 1, 8}}, Mebibytes(1024.0)).most.has_value());

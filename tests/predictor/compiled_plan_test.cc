@@ -26,6 +26,7 @@
 #include "data/values/compression.h"
 #include "data/workloads/catalog.h"
 #include "model/compute/profiled_compute.h"
+#include "model/memory/memory.h"
 #include "model/statistics/normal.h"
 #include "model/step/belief.h"
 #include "predictor/search/allocations.h"
@@ -198,14 +199,22 @@ std::string Compare(const Predictor& predictor, const CompiledPlan& compiled,
   const Prediction without_input = plan.input_rate ? predictor.Predict(supplied) : expected;
   std::optional<Interval> central = CentralInterval(predictor, supplied, without_input);
   if (central && plan.input_rate) {
-    // The bounds of the larger of two times are the larger bounds.
+    // The bounds of the larger of two times are the larger bounds, of each kind of workers.
     const double rest = without_input.step_time.si();
     const double arrival = internal::ArrivalOf(predictor.Facts(plan)).si();
     const double factor = std::exp(kNinetyPercent * predictor.belief().ScatterAt(0));
+    const auto waiting = [&](double mean, double late) {
+      const std::optional<AsyncServers<double>>& servers = without_input.async_servers;
+      if (!servers || servers->slow_updates == 0) return std::max(mean, late);
+      const double slow = 1.0 * plan.slow_workers() / plan.workers();
+      const double longer = mean / rest;
+      return 1 / ((1 - slow) / std::max(longer * servers->fast_cycle.si(), late) +
+                  slow / std::max(longer * servers->slow_cycle.si(), late));
+    };
     const double high =
-        std::max(rest * std::exp(kNinetyPercent * central->log_sd), arrival * factor);
-    central = Interval{std::log(high / std::max(rest, arrival)) / kNinetyPercent,
-                       std::max(central->low_s, arrival / factor)};
+        waiting(rest * std::exp(kNinetyPercent * central->log_sd), arrival * factor);
+    central = Interval{std::log(high / waiting(rest, arrival)) / kNinetyPercent,
+                       waiting(central->low_s, arrival / factor)};
   }
   if (!central) {
     ++apart->corners;
@@ -313,6 +322,13 @@ std::vector<Kind> Kinds() {
           strategy, UsesServers(strategy) ? 2 : 0)
           .input_rate = SampleRate<>::FromSi(rate);
     }
+  }
+  for (const double rate : {30.0, 100.0, 300.0}) {
+    Plan& paces =
+        add("ps-async of two paces, few samples, " + std::to_string(rate), Strategy::kPsAsync, 2);
+    paces.slow_nodes = 1;
+    paces.slow_speed = 0.3;
+    paces.input_rate = SampleRate<>::FromSi(rate);
   }
   for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
     const std::string name = StrategyName(strategy);
@@ -431,14 +447,33 @@ INSTANTIATE_TEST_SUITE_P(CompiledPlan, CompiledKinds,
 
 // ---- Any plan.
 
+// The plan with a slow node, and samples that arrive in about the time of a step: by chance plans
+// hardly ever have both.
+Plan WithLateSamples(const Predictor& predictor, Plan plan, Random* random) {
+  const bool may_slow = plan.slow_nodes == 0 && plan.nodes() > 1 && plan.backup_workers == 0;
+  if (TraitsOf(plan.strategy).exchanges && may_slow) {
+    plan.slow_nodes = 1;
+    plan.slow_speed = random->LogBetween(0.1, 1);
+  }
+  plan.input_rate = std::nullopt;
+  const Duration<> step = predictor.PredictStep(plan).total();
+  plan.input_rate =
+      internal::SamplesOfNode(predictor.Facts(plan)) / (step * random->LogBetween(0.2, 3));
+  return plan;
+}
+
 class CompiledStrategies : public ::testing::TestWithParam<int> {};
 
 TEST_P(CompiledStrategies, AnswerAsThePredictorWhateverThePlan) {
   const auto strategy = static_cast<Strategy>(GetParam());
   Differences apart;
   const bool held = rc::check([&](std::uint64_t seed) {
-    const RandomCase made = MakeRandomCase(strategy, seed, 100);
+    RandomCase made = MakeRandomCase(strategy, seed, 100);
     const Predictor predictor = made.MakePredictor();
+    Random late(seed + 2);
+    if (!made.workload.communication_only && late.Chance(0.3)) {
+      made.plan = WithLateSamples(predictor, made.plan, &late);
+    }
     const CompiledPlan compiled(predictor, made.plan);
     Random random(seed + 1);
     for (int i = 0; i < 8; ++i) {
@@ -1191,6 +1226,32 @@ TEST(MostLocalBatch, IsNoneWhereSlowNodesRunOutOfMemory) {
     PlanQuery without = QueryOf(plan);
     without.slow_nodes = 0;
     EXPECT_EQ(compiled.MostLocalBatch(without), most);
+  }
+}
+
+// One worker ran 64 samples, on a device that by the count has no room for so many: several keep
+// copies besides, and the two agree on what may fit.
+TEST(MostLocalBatch, IsWhatRanAloneBesideAnExchange) {
+  Cluster cluster = CalibratedCluster(PlausibleTruth());
+  cluster.calibration->range.local_batch[ScopeOfSynthetic("resnet50")] = {8, 64, 1};
+  const Predictor predictor(cluster, *FindWorkload("resnet50"), T4(Gibibytes(5.0)));
+  ASSERT_GT(predictor.activations().counted, predictor.activations().most.value());
+  EXPECT_EQ(predictor.Memory(AllreducePlan({1}, 64)).verdict, MemoryVerdict::kFits);
+  EXPECT_EQ(predictor.Memory(AllreducePlan({1}, 65)).verdict, MemoryVerdict::kOutOfMemory);
+  Plan plan = AllreducePlan({2, 2}, 64);
+  const CompiledPlan compiled(predictor, plan);
+  EXPECT_EQ(compiled.MostLocalBatch(QueryOf(plan)), 64);
+  const Prediction beside = predictor.Predict(plan);
+  EXPECT_EQ(beside.memory.verdict, MemoryVerdict::kTight);
+  EXPECT_TRUE(std::any_of(beside.flags.begin(), beside.flags.end(), [](const std::string& flag) {
+    return flag.starts_with(
+        "memory is tight: as large a step has run, but without the 0.095 GiB "
+        "that an exchange adds to it; it needs at most about 5.1 GiB so, and "
+        "the device has 5.0 GiB");
+  }));
+  for (plan.local_batch = 50; plan.local_batch < 70; ++plan.local_batch) {
+    EXPECT_EQ(compiled.Memory(QueryOf(plan)), predictor.Memory(plan).verdict) << plan.local_batch;
+    EXPECT_EQ(predictor.Memory(plan).may_fit(), plan.local_batch <= 64) << plan.local_batch;
   }
 }
 

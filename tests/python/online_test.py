@@ -74,7 +74,10 @@ class OnlineCalibrations(unittest.TestCase):
         job = stepcast.OnlineCalibration(cluster, self.workload)
         self.assertLess(most(job), 200)
         job.observe(stepcast.Plan(workers=1, local_batch=200), 0.46)  # with half precision
-        self.assertLess(most(job), 200, "one worker keeps no copies for an exchange")
+        # One worker keeps no copies for an exchange, which may just fit beside it.
+        self.assertEqual(most(job), 200)
+        alone = job.predictor().predict(stepcast.Plan(workers=2, nodes=1, local_batch=200)).memory
+        self.assertEqual(alone["verdict"], "tight")
         job.observe(stepcast.Plan(workers=2, nodes=1, local_batch=200), 0.47)
         self.assertEqual(most(job), 200)
         memory = job.predictor().predict(stepcast.Plan(workers=2, nodes=1, local_batch=200)).memory

@@ -97,9 +97,18 @@ class Records(unittest.TestCase):
         fitted = stepcast.calibrate(stepcast.read_cluster("gce-t4"), runs,
                                     workloads={"resnet50": mixed}).cluster
         self.assertEqual(resnet.as_fitted(fitted), mixed)
-        self.assertEqual(opt.as_fitted(fitted), opt)
-        self.assertEqual(resnet.as_fitted(stepcast.read_cluster("gce-t4")), resnet)
+        like_it = opt.as_fitted(fitted)
+        self.assertEqual(like_it, opt.replace(precision="bf16", optimizer="adam"))
+        taken = "taken as bf16, adam, as all its runs were"
         plan = stepcast.Plan(workers=1, local_batch=8)
+
+        def flags(workload):
+            return " ".join(stepcast.Predictor(fitted, workload).predict(plan).flags)
+        self.assertIn(taken, flags(like_it))
+        self.assertNotIn(taken, flags(like_it.replace(precision="bf16", optimizer="adam")))
+        self.assertNotIn(taken, flags(mixed))
+        self.assertEqual(opt.as_fitted(stepcast.read_cluster("gce-t4")), opt)
+        self.assertEqual(resnet.as_fitted(stepcast.read_cluster("gce-t4")), resnet)
         self.assertEqual(stepcast.Predictor(fitted, mixed).predict(plan).compute_source,
                          "calibration")
         self.assertEqual(stepcast.Predictor(fitted, resnet).predict(plan).compute_source,

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/plan/key.h"
+#include "data/values/training_facts.h"
 #include "data/workloads/catalog.h"
 #include "predictor/binding.h"
 #include "tests/serve/support.h"
@@ -71,6 +72,25 @@ TEST(Snapshot, AWorkloadIsTrainedAsTheNameSays) {
                      find("resnet50", {{"optimizer", "lion"}});
                    }),
                    "optimizer: 'lion' is not an optimizer"));
+}
+
+// As the cluster's runs on the device, where these are of one way, and it has none itself.
+TEST(Snapshot, AWorkloadIsTrainedAsTheRunsOfOthersWere) {
+  Inventory inventory = ShippedInventory();
+  inventory.clusters.front().calibration.emplace().range.local_batch = {
+      {"workload bert_base (fp16, adam) on t4", {8, 8, 1}}};
+  const Snapshot snapshot(inventory, 1, {});
+  const auto trained = [&](const char* device, std::map<std::string, std::string> training) {
+    return snapshot.Find({"gce-t4", "resnet50", device, "", std::move(training)})
+        ->predictor.workload();
+  };
+  EXPECT_EQ(DescribeWorkload(trained("", {})), "resnet50 (fp16, adam)");
+  EXPECT_EQ(trained("", {}).as_others, (std::set<std::string>{"optimizer", "precision"}));
+  EXPECT_EQ(DescribeWorkload(trained("Tesla T4", {})), "resnet50 (fp16, adam)");
+  EXPECT_EQ(DescribeWorkload(trained("v100", {})), "resnet50");
+  const Workload stated = trained("", {{"precision", "fp32"}});
+  EXPECT_EQ(DescribeWorkload(stated), "resnet50 (adam)");
+  EXPECT_EQ(stated.as_others, (std::set<std::string>{"optimizer"}));
 }
 
 TEST(Snapshot, OneClusterNeedNotBeNamed) {
