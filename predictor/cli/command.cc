@@ -13,9 +13,11 @@
 #include <string_view>
 #include <system_error>
 
+#include "data/io/machines.h"
 #include "data/plan/bucket_words.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/record/controls.h"
 #include "data/record/host_texts.h"
 #include "data/record/link_path.h"
 #include "data/values/compression.h"
@@ -322,24 +324,29 @@ Cluster NodesOf(const std::string& device, int devices) {
   return cluster;
 }
 
-Target ReadTarget(const Arguments& arguments, const std::string& workload, bool needs_device) {
+Target ReadTarget(const Arguments& arguments, const std::string& workload, bool needs_device,
+                  const std::string& varied_device) {
   Target target;
+  const bool varied = !varied_device.empty();
+  const bool stated = varied || arguments.Has("device");
+  const auto device_or = [&](const std::string& otherwise) {
+    return varied ? varied_device : arguments.TextOr("device", otherwise);
+  };
   target.library = LibraryOf(arguments);
   std::optional<ComputeProfile> profile = ReadProfileOption(arguments);
   if (arguments.Has("cluster")) {
     target.cluster = target.library.LoadCluster(arguments.Text("cluster"));
-  } else if (arguments.Has("device") || profile || !needs_device) {
+  } else if (stated || profile || !needs_device) {
     const int devices = arguments.Has("placement")
                             ? DevicesOnFullestNode(ParsePlacement(arguments.Text("placement"),
                                                                   OptionPlace("placement")))
                             : 1;
-    target.cluster = NodesOf(
-        arguments.TextOr("device", profile ? profile->device.name : "your devices"), devices);
+    target.cluster = NodesOf(device_or(profile ? profile->device.name : "your devices"), devices);
   } else {
     throw InputError(OptionPlace("cluster"), "", "is required, or --device, or --profile",
                      "a cluster file, or one of stepcast machines");
   }
-  const std::string device = arguments.TextOr("device", target.cluster.device);
+  const std::string device = device_or(target.cluster.device);
   target.facts = target.library.LookUpDevice(device, target.cluster);
   target.device = target.facts ? target.facts->name : device;
   target.workload = arguments.Has("parameters")
@@ -347,15 +354,15 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload, bool 
                         : target.library.LoadWorkload(arguments.Has("workload") || workload.empty()
                                                           ? arguments.Required("workload")
                                                           : workload);
-  ReadTrainingOptions(arguments, target.cluster.calibration, &target.workload);
+  ReadTrainingOptions(arguments, target.cluster.calibration, target.device, &target.workload);
   // Without a data sheet only measurements tell how long it computes.
   if (needs_device && !target.facts && !profile && !target.cluster.calibration &&
       !target.workload.communication_only) {
     throw NoDataSheet(device, target.library.Devices(),
-                      arguments.Has("device") ? OptionPlace("device")
-                      : arguments.Has("cluster")
-                          ? InputPlace{arguments.Text("cluster"), 0, "device"}
-                          : OptionPlace("profile"));
+                      varied                     ? OptionPlace("over")
+                      : stated                   ? OptionPlace("device")
+                      : arguments.Has("cluster") ? PlaceOfDevice(arguments.Text("cluster"))
+                                                 : OptionPlace("profile"));
   }
   if (profile) {
     profile->device.name = target.library.CanonicalDevice(profile->device.name, target.cluster);
@@ -439,7 +446,7 @@ std::string DescribeLink(const LinkFacts& link) {
   std::vector<std::string> facts;
   if (link.bandwidth) facts.push_back(FormatRate(*link.bandwidth));
   if (link.rtt) facts.push_back("round trip " + FormatDuration(*link.rtt));
-  if (link.loss) facts.push_back(fmt::format("{:.3g} % lost", 100 * *link.loss));
+  if (link.loss) facts.push_back(FormatLoss(*link.loss) + " lost");
   if (link.loss_burst) {
     facts.push_back(fmt::format("{} of it at once", FormatDuration(*link.loss_burst)));
   }
@@ -564,7 +571,7 @@ void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), s
 void PrintJson(const Json& json) { Print(JsonText(json, 2) + "\n"); }
 
 void Tell(const std::string& sentence) {
-  std::fputs(("stepcast: " + sentence + "\n").c_str(), stderr);
+  std::fputs(("stepcast: " + Printable(sentence) + "\n").c_str(), stderr);
 }
 
 int NotBuilt(const std::string& what, const std::string& packages) {

@@ -189,9 +189,9 @@ Library LibraryOf(const Arguments& arguments);
 Cluster NodesOf(const std::string& device, int devices);
 // `workload` where --workload is missing; it is required where that is empty, unless --parameters
 // tells the network's size. A device need not be told where something that was measured tells how
-// long it computes.
+// long it computes. `device`, where it is not empty, is one of --over, for that of --device.
 Target ReadTarget(const Arguments& arguments, const std::string& workload = "",
-                  bool needs_device = true);
+                  bool needs_device = true, const std::string& device = "");
 // The batch is 0 where --local-batch is missing: a command that needs it says so by RequireBatch.
 Plan ReadPlan(const Arguments& arguments, const Target& target);
 void RequireBatch(const Plan& plan);

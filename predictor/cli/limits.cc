@@ -241,7 +241,7 @@ std::string InverseTable(const InverseAnswers& answers, int most_workers, const 
   const auto count = [](int value) { return FormatCount(value); };
   for (const WhatReaches& reach : answers.reaches) {
     table.AddRow({FormatPercent(reach.utilisation), cell(reach.bandwidth, FormatRate),
-                  cell(reach.rtt, FormatDuration), cell(reach.loss, FormatPercent),
+                  cell(reach.rtt, FormatDuration), cell(reach.loss, FormatLoss),
                   cell(reach.accumulation_steps, count), cell(reach.local_batch, count),
                   cell(reach.workers, [&](int workers) {
                     return FormatCount(workers) + (workers == most_workers ? " or more" : "");

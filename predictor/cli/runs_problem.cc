@@ -51,8 +51,8 @@ CalibrationProblem ReadEachRun(
       return std::filesystem::equivalent(earlier, *file, error);
     });
     if (!again) continue;
-    throw InputError(OptionPlace(option), *file, "is given twice: its runs would count twice",
-                     "each file once");
+    throw InputError({*file, 0, OptionPlace(option).key}, "",
+                     "is given twice: its runs would count twice", "each file once");
   }
   const std::set<std::string> hosts = KnownHosts(problem.cluster);
   // The names in files, and what is meant by them.
@@ -84,7 +84,7 @@ CalibrationProblem ReadEachRun(
         } catch (const InputError& e) {
           throw e.At({file, run.place.line, "workload"});
         }
-        ReadTrainingOptions(arguments, problem.cluster.calibration, &network);
+        ReadTrainingOptions(arguments, problem.cluster.calibration, run.device, &network);
         workload->second = network.name;
         if (problem.workloads.count(network.name) == 0) layers += network.layers.size();
         if (layers > kMostLayersInAll) {

@@ -6,6 +6,8 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "data/io/text_file.h"
@@ -25,9 +27,15 @@ namespace {
 // Each plan is kept node by node.
 constexpr long long kMostNodesInAll = 50'000'000;
 
-// The workload as it is trained, which is no part of the plan, and who forecasts it.
+// The axis that is no part of the plan, and no fact of training.
+constexpr const char* kDevice = "device";
+
+// The workload as it is trained, on what, neither of which is part of the plan, and who forecasts
+// it.
 struct Trained {
   Workload workload;
+  std::string device;
+  std::optional<Device> facts;
   Predictor predictor;
 };
 
@@ -37,6 +45,11 @@ struct Point {
   std::shared_ptr<const Trained> trained;
   Prediction prediction;
 };
+
+bool Varies(const std::vector<SweepAxis>& axes, std::string_view key) {
+  return std::any_of(axes.begin(), axes.end(),
+                     [&](const SweepAxis& axis) { return axis.key == key; });
+}
 
 // "resnet50", without what is varied of how it is trained.
 std::string NameOfAll(const Workload& workload, const std::vector<SweepAxis>& axes) {
@@ -157,8 +170,9 @@ std::string Plot(const std::vector<SweepAxis>& axes, const std::vector<Point>& p
   PlotOptions options;
   options.title = fmt::format("{} on {}", NameOfAll(target.workload, axes), NameOfNodes(points));
   options.subtitle =
-      fmt::format("{}: {}{}; bands are 90 % prediction intervals", target.device,
-                  SettingsText(points), target.cluster.calibration ? "" : "; not calibrated");
+      fmt::format("{}{}{}; bands are 90 % prediction intervals",
+                  Varies(axes, kDevice) ? "" : target.device + ": ", SettingsText(points),
+                  target.cluster.calibration ? "" : "; not calibrated");
   options.x_label = AxisLabel(axes[0].key);
   options.y_label = step_time ? "step time [s]" : "throughput [samples/s]";
   options.x_powers_of_two = workers && axes[0].values.size() > 3;
@@ -182,10 +196,13 @@ std::vector<SweepAxis> ReadAxes(const Arguments& args) {
   if (axes.empty()) {
     throw InputError(OptionPlace("over"), "", "is required", "at least one KEY=VALUES");
   }
-  const auto varies = [&](const char* key) {
-    return std::any_of(axes.begin(), axes.end(),
-                       [&](const SweepAxis& axis) { return axis.key == key; });
-  };
+  const auto varies = [&](const char* key) { return Varies(axes, key); };
+  // Each of them says what one device is, or does.
+  for (const char* stated : {kDevice, "profile", kOneWorker}) {
+    if (!varies(kDevice) || !args.Has(stated)) continue;
+    throw InputError(OptionPlace("over"), kDevice,
+                     fmt::format("varies what --{} says of one device", stated), "one of the two");
+  }
   if (varies("workers") && varies("placement")) {
     throw InputError(OptionPlace("over"), "workers", "says the same as placement",
                      "one of the two");
@@ -219,25 +236,24 @@ std::shared_ptr<const Trained> TrainedAs(const Target& target, const Cluster& cl
     if (fact != nullptr) fact->Read(values[i], OptionPlace(axes[i].key), &workload);
   }
   Predictor predictor(cluster, workload, target.facts, target.device, target.profile);
-  return std::make_shared<const Trained>(Trained{std::move(workload), std::move(predictor)});
+  return std::make_shared<const Trained>(
+      Trained{std::move(workload), target.device, target.facts, std::move(predictor)});
 }
 
 // Every combination of the axes' values, the last axis fastest.
-std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
+std::vector<Point> EvaluatePoints(const Arguments& args, const Target& first,
                                   const std::vector<SweepAxis>& axes) {
-  const Plan base = ReadPlan(args, target);
+  const Plan base = ReadPlan(args, first);
   for (const SweepAxis& axis : axes) {
-    if (target.profile && FindTrainingFact(axis.key) != nullptr) {
+    if (first.profile && FindTrainingFact(axis.key) != nullptr) {
       throw InputError(OptionPlace("over"), axis.key, "is one for all times of a profile",
                        "a sweep without --profile, or a forecast for each --" + axis.key);
     }
   }
   // By their words, and the devices of a node.
   std::map<std::pair<std::string, int>, std::shared_ptr<const Trained>> ways;
-  const auto varied = [&](const char* key) {
-    return std::any_of(axes.begin(), axes.end(),
-                       [&](const SweepAxis& axis) { return axis.key == key; });
-  };
+  const auto varied = [&](const char* key) { return Varies(axes, key); };
+  std::map<std::string, Target> targets;  // of --over device
   const auto given = [&](const char* key) { return args.Has(key) || varied(key); };
   // Without a cluster's file nodes are those of the plan, as in a forecast of it alone.
   const bool nodes_vary = varied("placement") && !args.Has("cluster");
@@ -255,14 +271,24 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
       rest /= axes[i].values.size();
     }
     std::string way;
+    const Target* on = &first;
     for (std::size_t i = 0; i < axes.size(); ++i) {
       if (FindTrainingFact(axes[i].key) != nullptr) {
         way += point.values[i] + ",";
+      } else if (axes[i].key == kDevice) {
+        const std::string& device = point.values[i];
+        way += device + ",";
+        auto known = targets.find(device);
+        if (known == targets.end()) {
+          known = targets.emplace(device, ReadTarget(args, "", true, device)).first;
+        }
+        on = &known->second;
       } else {
-        SetPlanOption(axes[i].key, point.values[i], target.cluster, OptionPlace("over"),
+        SetPlanOption(axes[i].key, point.values[i], first.cluster, OptionPlace("over"),
                       &point.plan);
       }
     }
+    const Target& target = *on;
     const int devices =
         nodes_vary ? DevicesOnFullestNode(point.plan.placement) : target.cluster.devices_per_node;
     std::shared_ptr<const Trained>& trained = ways[{way, devices}];
@@ -328,9 +354,10 @@ std::string TableText(const std::vector<SweepAxis>& axes, const std::vector<Poin
     table.AddRow(std::move(row));
     for (const std::string& flag : p.flags) flags[KindOfFlag(flag)] = flag;
   }
-  std::string out = Heading(fmt::format("{} on {} ({})", NameOfAll(target.workload, axes),
-                                        NameOfNodes(points), target.device),
-                            style);
+  std::string heading =
+      fmt::format("{} on {}", NameOfAll(target.workload, axes), NameOfNodes(points));
+  if (!Varies(axes, kDevice)) heading += fmt::format(" ({})", target.device);
+  std::string out = Heading(heading, style);
   out += table.Render(style, 2);
   if (const int count = OutOfMemory(points); count > 0 && points.size() > 1) {
     out += NoteLine(fmt::format("{} of {} plans run out of memory: they are shown as if they did "
@@ -353,7 +380,7 @@ int RunSweep(const std::vector<std::string>& arguments) {
       "over", OptionValues("KEY=..."),
       "what to vary: KEY=V,V,... or, for whole numbers, KEY=FROM..TO or "
       "KEY=FROM..TO..STEP, where KEY is workers or another option of the plan "
-      "without its --, like strategy=ring,tree or loss=0,0.01, or precision, "
+      "without its --, like strategy=ring,tree or loss=0,0.01, or device, precision, "
       "optimizer, attention or recompute; repeated, every combination is predicted")(
       "plot", OptionValue("FILE.svg"), "draw a plot over the first --over")(
       "y", OptionValue("throughput|step_time"), "what the plot shows (throughput)")(
@@ -367,6 +394,8 @@ int RunSweep(const std::vector<std::string>& arguments) {
               "  stepcast sweep --device t4 --workload vgg16 --local-batch 32 --workers 8 "
               "--over \"bandwidth=1 Gbit/s,10 Gbit/s,25 Gbit/s\" --over strategy=ring,ps-sync "
               "--servers 1\n"
+              "  stepcast sweep --workload resnet50 --local-batch 64 --workers 8 "
+              "--over device=v100,a100,h100\n"
               "  stepcast sweep --cluster gce-t4 --workload resnet50 --local-batch 64 "
               "--over workers=1..64 --plot scaling.svg\n");
     return kDone;
@@ -377,7 +406,11 @@ int RunSweep(const std::vector<std::string>& arguments) {
     throw InputError(OptionPlace("y"), args.Text("y"), "is what a plot shows", "with --plot");
   }
   const std::vector<SweepAxis> axes = ReadAxes(args);
-  const Target target = ReadKnownTarget(args);
+  const auto devices = std::find_if(axes.begin(), axes.end(),
+                                    [](const SweepAxis& axis) { return axis.key == kDevice; });
+  // Of several devices it tells what they have in common.
+  const Target target = devices == axes.end() ? ReadKnownTarget(args)
+                                              : ReadTarget(args, "", true, devices->values.front());
   const std::vector<Point> points = EvaluatePoints(args, target, axes);
   if (args.Has("plot")) {
     if (!args.Text("plot").ends_with(".svg")) {
@@ -395,7 +428,7 @@ int RunSweep(const std::vector<std::string>& arguments) {
     for (const Point& point : points) {
       rows.push_back(PredictionJson(point.prediction, point.plan,
                                     {point.trained->predictor.cluster(), point.trained->workload,
-                                     target.device, target.facts}));
+                                     point.trained->device, point.trained->facts}));
     }
     PrintJson(Json{{"points", rows}, {"out_of_memory", OutOfMemory(points)}});
     return kDone;

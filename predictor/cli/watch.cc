@@ -21,6 +21,7 @@
 #include "data/values/numbers.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/import_logs.h"
+#include "predictor/cli/measured_step.h"
 #include "predictor/cli/metrics_server.h"
 #include "predictor/cli/signals.h"
 
@@ -42,6 +43,7 @@ bool IsScreen() {
 po::options_description WatchOptions() {
   po::options_description options("options");
   AddTargetOptions(&options);
+  AddKnownOptions(&options);
   AddPlanOptions(&options);
   options.add_options()("log", OptionValue("LOG"), "the log, or - for standard input")(
       "pattern", OptionValue("R"),
@@ -537,7 +539,7 @@ serve::WatchMetrics MetricsOf(Watched* job, const StepLog& log) {
 
 int Watch(const Arguments& args) {
   const std::string path = args.Required("log");
-  const Target target = ReadTarget(args);
+  const Target target = ReadKnownTarget(args);
   if (target.profile) {
     throw InputError(OptionPlace("profile"), args.Text("profile"), "cannot be followed by steps",
                      "a cluster that was calibrated with it: stepcast calibrate --profile");

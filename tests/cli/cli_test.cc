@@ -1335,6 +1335,53 @@ TEST(Sweep, PlacementsOfADeviceAreForecastAsEachByItself) {
   }
 }
 
+// Each device as a forecast on it alone, with and without a cluster.
+TEST(Sweep, DevicesAreForecastAsEachByItself) {
+  for (const Words& on : {Words{}, Words{"--cluster", "gce-t4"}}) {
+    const Words of = on + Words{"--workload", "resnet50", "--local-batch", "32"};
+    const Json points = JsonOf(Words{"sweep", "--over", "device=V100,a100_80gb", "--over",
+                                     "precision=fp32,fp16", "--workers", "4"} +
+                               of)
+                            .at("points");
+    ASSERT_EQ(points.size(), 4U);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const Json alone =
+          JsonOf(Words{"predict", "--device", i < 2 ? "v100" : "a100_80gb", "--precision",
+                       i % 2 == 0 ? "fp32" : "fp16", "--workers", "4"} +
+                 of);
+      EXPECT_EQ(points[i], alone) << i;
+    }
+    EXPECT_NE(points[0].at("step_time_s"), points[2].at("step_time_s"));
+  }
+  const Json apart = JsonOf({"sweep", "--over", "device=v100,a100", "--over", "placement=4,1-1",
+                             "--workload", "vgg16", "--local-batch", "4"})
+                         .at("points");
+  const Json alone = JsonOf({"predict", "--device", "a100", "--placement", "4", "--workload",
+                             "vgg16", "--local-batch", "4"});
+  EXPECT_EQ(apart.at(2).at("step_time_s"), alone.at("step_time_s"));
+}
+
+TEST(Sweep, DevicesStandInATableAndInAPlot) {
+  const TempFolder folder;
+  const Words of = {"sweep", "--workload", "resnet50", "--local-batch", "32", "--over"};
+  const ProcessResult result = Stepcast(of + Words{"workers=1,2", "--over", "device=v100,a100_80gb",
+                                                   "--plot", folder.Path("devices.svg")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  // No device is said to be that of all.
+  EXPECT_NE(result.out.find("resnet50 on nodes with one device each\n"), std::string::npos)
+      << result.out;
+  for (const char* device : {"v100", "a100_80gb"}) {
+    EXPECT_NE(result.out.find(device), std::string::npos) << result.out;
+  }
+  EXPECT_NE(FileContent(folder.Path("devices.svg")).find("device a100_80gb"), std::string::npos);
+  ExpectError(of + Words{"device=v100,nosuch"}, {"--over: ", "nosuch"});
+  ExpectError(of + Words{"device=v100", "--device", "a100"},
+              {"--over: 'device' varies what --device says of one device; allowed: one of the "
+               "two"});
+  ExpectError(of + Words{"device=v100", "--one-worker", "1 s"}, {"what --one-worker says"});
+  ExpectError(of + Words{"device=v100", "--profile", "xeon-onednn-1"}, {"what --profile says"});
+}
+
 TEST(Sweep, PlacementsOfADeviceAreOfNodesAsLargeAsTheLargest) {
   const ProcessResult result = Stepcast({"sweep", "--device", "a100", "--workload", "vgg16",
                                          "--local-batch", "4", "--over", "placement=4,8"});

@@ -197,9 +197,15 @@ TEST(Refusals, SayWhatWasMeant) {
               "rtx_4091", "rtx_4090");
   // Which device it is stands in its words, whatever else they say.
   const std::pair<const char*, const char*> devices[] = {
-      {"h100-80gb", "h100"},           {"A100 40GB", "a100"},
-      {"NVIDIA A100", "a100"},         {"NVIDIA H100 SXM5", "h100"},
-      {"V100-SXM3-32GB", "v100_32gb"}, {"RTX 3090 Founders", "rtx_3090"}};
+      {"h100-80gb", "h100"},
+      {"A100 40GB", "a100"},
+      {"NVIDIA A100", "a100"},
+      {"NVIDIA H100 SXM5", "h100"},
+      {"V100-SXM3-32GB", "v100_32gb"},
+      {"RTX 3090 Founders", "rtx_3090"},
+      {"A100-SXM-80", "a100_80gb"},
+      {"a100-80", "a100_80gb or a100_80gb_pcie"},
+      {"v100 32", "v100_32gb or v100_32gb_pcie"}};
   for (const auto& [wrong, meant] : devices) {
     ExpectMeant(Words{"predict", "--device", wrong, "--workload", "resnet18"} + target, wrong,
                 meant);
@@ -296,7 +302,7 @@ TEST(Refusals, OfWhatDoesNotGoTogether) {
       {Words{"calibrate", "--cluster", "ufrgs-tupi", "--runs",
              kSource + "/data/measurements/ufrgs-tupi-fit.csv",
              kSource + "/data/../data/measurements/ufrgs-tupi-fit.csv"},
-       "ufrgs-tupi-fit.csv' is given twice: its runs would count twice"},
+       "ufrgs-tupi-fit.csv: --runs: is given twice: its runs would count twice"},
       {kPredict + Words{"--workers", "2", "--hosts", "a+b+c"}, "--hosts"},
       {kPredict + Words{"--workers", "4", "--strategy", "ps-sync"}, "--servers"},
       {kPredict + Words{"--workers", "4", "--multicast"}, "--multicast"},
@@ -361,6 +367,7 @@ TEST(Refusals, OfClusterFiles) {
   refuse("hosts", "[{name: a}, {name: b}, {name: c}]", "hosts");
   refuse("hosts", "[{name: a}, {name: a}]", "hosts");
   refuse("hosts", "[a, b]", "hosts");
+  refuse("device", "rtx_4091", "mine.yaml:3: device: 'rtx_4091' has no data sheet");
 }
 
 // A row of runs with one of its fields spoilt.

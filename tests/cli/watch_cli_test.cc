@@ -88,6 +88,22 @@ std::string OnTerminal(const Words& arguments, const std::string& term) {
   return shown;
 }
 
+// Of a network that is known by its size and a step of one device, which needs no device either.
+TEST(WatchCli, ANetworkOfAKnownSizeIsFollowed) {
+  const TempFolder folder;
+  const Words known = {"--parameters",  "44000000",  "--one-worker", "380 ms",
+                       "--bandwidth",   "10 Gbit/s", "--workers",    "4",
+                       "--local-batch", "32"};
+  const ProcessResult watched = Stepcast(
+      Words{"watch", folder.Write("train.log", Log(60, 999, 1)), "--for", "0 s", "--json"} + known);
+  EXPECT_EQ(watched.exit_code, 0) << watched.err;
+  EXPECT_EQ(EventsOf(watched).back().at("forecast_s"),
+            JsonOf(Words{"predict"} + known).at("step_time_s"));
+  ExpectError(
+      Words{"watch", folder.Write("train.log", Log(60, 999, 1)), "--workload", "resnet50"} + known,
+      {"--parameters", "says the same as --workload"});
+}
+
 // A screen is drawn anew from its corner, where it can be: not where it is none, as editors' are.
 TEST(WatchCli, DrawsOnAScreenAlone) {
   const TempFolder folder;
