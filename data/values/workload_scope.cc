@@ -68,10 +68,10 @@ void AddTraining(Workload trained, TrainingsByWords* by_words) {
   by_words->emplace(std::move(words), std::move(trained));
 }
 
-std::vector<Workload> ListOf(TrainingsByWords by_words) {
+std::vector<Workload> ListOf(const TrainingsByWords& by_words) {
   std::vector<Workload> trainings;
   trainings.reserve(by_words.size());
-  for (auto& [words, trained] : by_words) trainings.push_back(std::move(trained));
+  for (const auto& [words, trained] : by_words) trainings.push_back(trained);
   return trainings;
 }
 
@@ -84,7 +84,7 @@ std::vector<Workload> TrainingsOfAll(const CalibratedRange& range, const std::st
     if (!parts || (!device.empty() && parts->second != device)) continue;
     AddTraining(std::move(parts->first), &by_words);
   }
-  return ListOf(std::move(by_words));
+  return ListOf(by_words);
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ std::vector<Workload> FittedTrainings(const Calibration& calibration, const std:
     if (!device.empty() && parts->second != device) continue;
     AddTraining(std::move(parts->first), &by_words);
   }
-  return ListOf(std::move(by_words));
+  return ListOf(by_words);
 }
 
 std::vector<TrainingThatRan> TrainingsThatRan(const CalibratedRange& range, const Workload& network,
