@@ -46,9 +46,14 @@ struct Point {
   Prediction prediction;
 };
 
+// The axis of that key; null where it is not varied.
+const SweepAxis* FindAxis(const std::vector<SweepAxis>& axes, std::string_view key) {
+  const auto axis =
+      std::find_if(axes.begin(), axes.end(), [&](const SweepAxis& one) { return one.key == key; });
+  return axis == axes.end() ? nullptr : &*axis;
+}
 bool Varies(const std::vector<SweepAxis>& axes, std::string_view key) {
-  return std::any_of(axes.begin(), axes.end(),
-                     [&](const SweepAxis& axis) { return axis.key == key; });
+  return FindAxis(axes, key) != nullptr;
 }
 
 // "resnet50", without what is varied of how it is trained.
@@ -253,7 +258,10 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& first,
   // By their words, and the devices of a node.
   std::map<std::pair<std::string, int>, std::shared_ptr<const Trained>> ways;
   const auto varied = [&](const char* key) { return Varies(axes, key); };
-  std::map<std::string, Target> targets;  // of --over device
+  std::map<std::string, Target> targets;  // of --over device, of which `first` is the first one's
+  if (const SweepAxis* devices = FindAxis(axes, kDevice)) {
+    targets.emplace(devices->values.front(), first);
+  }
   const auto given = [&](const char* key) { return args.Has(key) || varied(key); };
   // Without a cluster's file nodes are those of the plan, as in a forecast of it alone.
   const bool nodes_vary = varied("placement") && !args.Has("cluster");
@@ -406,11 +414,10 @@ int RunSweep(const std::vector<std::string>& arguments) {
     throw InputError(OptionPlace("y"), args.Text("y"), "is what a plot shows", "with --plot");
   }
   const std::vector<SweepAxis> axes = ReadAxes(args);
-  const auto devices = std::find_if(axes.begin(), axes.end(),
-                                    [](const SweepAxis& axis) { return axis.key == kDevice; });
+  const SweepAxis* devices = FindAxis(axes, kDevice);
   // Of several devices it tells what they have in common.
-  const Target target = devices == axes.end() ? ReadKnownTarget(args)
-                                              : ReadTarget(args, "", true, devices->values.front());
+  const Target target = devices == nullptr ? ReadKnownTarget(args)
+                                           : ReadTarget(args, "", true, devices->values.front());
   const std::vector<Point> points = EvaluatePoints(args, target, axes);
   if (args.Has("plot")) {
     if (!args.Text("plot").ends_with(".svg")) {
