@@ -44,7 +44,7 @@ bool IsToldBy(const CalibratedRange::Exchange& ran, int column, Transport over) 
 // Whether runs were fitted that it could have held back. Where nobody says how they exchanged, all
 // that left a node are taken to tell all.
 bool IsTold(int column, const Belief& belief, Transport over) {
-  if (column >= kWorkloadColumn && column < kLinkColumn) {
+  if (IsWorkloadColumn(column)) {
     const ComputeBelief compute = belief.compute();
     const bool by_sheet =
         compute == ComputeBelief::kDataSheet || compute == ComputeBelief::kFromDevice;

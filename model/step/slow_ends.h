@@ -46,6 +46,11 @@
 
 namespace stepcast {
 
+// Whether a column is a parameter of the workload.
+inline constexpr bool IsWorkloadColumn(int column) {
+  return column >= kWorkloadColumn && column < kLinkColumn;
+}
+
 // One that sets the pace of bytes or samples, and that no run could show, with the parameters of a
 // plan where it is slow.
 struct SlowEnd {

@@ -185,7 +185,7 @@ void Forecaster::SetSlowWays() {
   const Eigen::Index share = mean_.size() - 1;
   for (const SlowEnd& end : UntoldEndsOf(predictor_.belief(), hosts_, predictor_.Facts(plan_))) {
     // Times that are too long beside the samples are a cause.
-    if (end.column >= kWorkloadColumn && end.column < kLinkColumn) continue;
+    if (IsWorkloadColumn(end.column)) continue;
     slow_ways_.push_back(
         {end.column == kShareColumn ? share : hosts_.Position(end.column), end.sds});
   }

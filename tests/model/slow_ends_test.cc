@@ -55,10 +55,6 @@ TEST(SlowEnds, AreSmallRatesAndLargeTimes) {
   }
 }
 
-bool IsOfWorkload(const SlowEnd& end) {
-  return end.column >= kWorkloadColumn && end.column < kLinkColumn;
-}
-
 // A data sheet tells what samples take. What no batch changes beside them is told by runs of the
 // workload alone, on this device or another.
 TEST(SlowEnds, OfTimesAreThoseThatNothingTells) {
@@ -66,7 +62,7 @@ TEST(SlowEnds, OfTimesAreThoseThatNothingTells) {
                           const std::optional<Device>& facts) {
     std::set<int> found;
     for (const SlowEnd& end : SlowEndsOf({cluster, *FindWorkload(workload), facts, "t4"}, {})) {
-      if (IsOfWorkload(end)) found.insert(end.column - kWorkloadColumn);
+      if (IsWorkloadColumn(end.column)) found.insert(end.column - kWorkloadColumn);
     }
     return found;
   };
@@ -109,7 +105,7 @@ std::set<int> EndsAfter(const std::optional<std::set<CalibratedRange::Exchange>>
   facts.link.bandwidth = GigabitsPerSecond(10.0);
   std::set<int> ends;
   for (const SlowEnd& end : UntoldEndsOf(belief, {}, facts)) {
-    if (!IsOfWorkload(end)) ends.insert(end.column);
+    if (!IsWorkloadColumn(end.column)) ends.insert(end.column);
   }
   return ends;
 }
@@ -161,7 +157,7 @@ TEST(SlowEnds, AreNoSlowerThanTheLinksOfRuns) {
     const Belief belief(cluster, *FindWorkload("resnet50"), T4(), "t4");
     std::map<int, double> slow;  // Gbit/s
     for (const SlowEnd& end : SlowEndsOf(belief, {})) {
-      if (IsOfWorkload(end)) continue;
+      if (IsWorkloadColumn(end.column)) continue;
       const double si = end.parameters.cluster.si.at(static_cast<std::size_t>(end.column));
       slow[end.column] = BytesPerSecond(si).in(kGigabitsPerSecond);
       StepFacts facts;
