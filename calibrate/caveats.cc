@@ -197,8 +197,7 @@ void AddLinks(const CalibrationProblem& problem, const Calibration& calibration,
   bool surely_below = false;
   const std::string name(kClusterParameterSpecs[kLinkBandwidth].name);
   for (const ParameterEstimate& p : calibration.parameters) {
-    if (p.name != name) continue;
-    if (!IsStated(cluster, p)) continue;
+    if (p.name != name || !IsStated(cluster, p)) continue;
     const std::vector<std::string> hosts = HostsOfScope(p.scope);
     const bool slower = p.high < kLeastShareOfLine * p.prior_value;
     if (!slower && p.low <= kMostShare * p.prior_value) continue;
