@@ -586,9 +586,8 @@ void internal::OnlineState::Learn(const Plan& plan, std::size_t at, const PlanAn
   }
   if (plans.size() > kMostPlans) Forget();
   if (rows % kRebuilt == 0) Rebuild();
-  const Eigen::VectorXd before = y;
-  double step = Solve();
   if (rows >= next_scatter) {
+    // From where earlier rows have led: the tangents' next step may be one over a bend.
     const bool doubled = (rows & (rows - 1)) == 0;
     Settle(doubled && rows >= kFirstSearch);
     if (doubled && rows >= kFirstDoubt) DoubtStart();
@@ -597,6 +596,8 @@ void internal::OnlineState::Learn(const Plan& plan, std::size_t at, const PlanAn
     next_scatter = std::min(power, rows + 1 + rows / kScatterGrowth);
     return;
   }
+  const Eigen::VectorXd before = y;
+  double step = Solve();
   for (int i = 0; i < kMostSteps && step > kLongStep; ++i) {
     LineariseAll();
     step = Solve();
