@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -66,7 +68,7 @@ class Minimum {
       Belief::AtHosts at_hosts;
       const PlanAnswer answer = state_.Answer(plan, log_x, x, &at_hosts);
       state_.Gradient(answer, at_hosts, log_x, slopes.col(i));
-      const double sd = scatter_ * (repeats_ ? RepeatFactor(plan.rows) : 1);
+      const double sd = SdOf(plan);
       double weight = 0;
       double pull = 0;
       for (const MeasuredTime& time : plan.times) {
@@ -131,13 +133,38 @@ class Minimum {
     return found.cost < one.cost ? found : one;
   }
 
+  // The same from beyond the bends of the cost, as long as it is better there. A rate that holds no
+  // step back has no slope, and of two that hold one back alike neither makes it shorter by itself:
+  // so any of them together are tried along all that they may be.
+  Point BeyondBends(Point best) const {
+    const std::vector<std::vector<int>> sets = RatesTogether();
+    for (int round = 0; round < kMostRounds; ++round) {
+      Point better = best;
+      for (const bool anew : {false, true}) {
+        const Eigen::VectorXd from = anew ? NetworkOfStart(best.y) : state_.LogValues(best.y);
+        for (const std::vector<int>& together : sets) {
+          const Point lowest = LowestAlong(together, from);
+          if (lowest.cost < better.cost - kLower) better = Better(better, lowest.y);
+        }
+      }
+      if (better.cost > best.cost - kLower) break;
+      best = std::move(better);
+    }
+    return best;
+  }
+
+  // Whether rows are further off than other parameters may explain, by as much as tells a change.
+  bool IsFarOff(const Eigen::VectorXd& y) const {
+    return CostOfRows(y) - LeastCostOfRows() > internal::kAlarm;
+  }
+
   // The same from where other explanations of the rows begin, as long as one of them is better:
   // another part of the curve's constant that grows with no batch, another bottleneck.
   Point Best(Point best) const {
-    constexpr int kMostRounds = 3;
     for (int round = 0; round < kMostRounds; ++round) {
       Point better = best;
       for (const Eigen::VectorXd& other : Others(best.y)) better = Better(better, other);
+      better = BeyondBends(std::move(better));
       if (better.cost > best.cost - kLower) break;
       best = From(better.y);
     }
@@ -147,6 +174,137 @@ class Minimum {
  private:
   // Of the cost: a better minimum, not the same one more exactly.
   static constexpr double kLower = 0.01;
+  static constexpr int kMostRounds = 3;
+
+  // What the rows of a plan cost whose step is that long.
+  double CostOf(const ObservedPlan& plan, double log_step) const {
+    const double sd = SdOf(plan);
+    double cost = 0;
+    for (const MeasuredTime& time : plan.times) {
+      const double z = (time.log_step - log_step) / sd;
+      cost += time.rows * (std::sqrt(1 + z * z) - 1);
+    }
+    return cost;
+  }
+
+  // What rows cost at y, without derivatives.
+  double CostOfRows(const Eigen::VectorXd& y) const {
+    const Eigen::VectorXd log_x = state_.LogValues(y);
+    const Eigen::VectorXd x = log_x.array().exp().matrix();
+    double cost = 0;
+    for (const ObservedPlan& plan : state_.plans) {
+      Belief::AtHosts at_hosts;
+      cost += CostOf(plan, state_.Answer(plan, log_x, x, &at_hosts, Derivatives::kNone).log_step);
+    }
+    return cost;
+  }
+
+  // What they cost at least: each plan met at its middle.
+  double LeastCostOfRows() const {
+    double cost = 0;
+    for (const ObservedPlan& plan : state_.plans) {
+      double passed = 0;
+      for (const MeasuredTime& time : plan.times) {
+        passed += time.rows;
+        if (2 * passed < plan.rows) continue;
+        cost += CostOf(plan, time.log_step);
+        break;
+      }
+    }
+    return cost;
+  }
+
+  double CostOfStart(const Eigen::VectorXd& y) const {
+    const Eigen::VectorXd folded = state_.folded.selfadjointView<Eigen::Lower>() * y;
+    return 0.5 * y.dot(y + folded) - state_.folded_b.dot(y);
+  }
+
+  // Rates that may hold an exchange of the rows back.
+  std::vector<int> Rates() const {
+    std::vector<int> rates;
+    for (const int rate : {kLinkBandwidth, kFlowBandwidth, kHostBandwidth, kServerRate}) {
+      if (state_.root.row(rate).isZero(0)) continue;  // stated
+      const bool matters =
+          std::any_of(state_.plans.begin(), state_.plans.end(), [&](const ObservedPlan& plan) {
+            return !Alone(plan.model.facts()) &&
+                   (rate != kServerRate || UsesServers(plan.model.facts().strategy)) &&
+                   (rate == kHostBandwidth || internal::LeavesNode(plan.model.facts()));
+          });
+      if (matters) rates.push_back(rate);
+    }
+    return rates;
+  }
+
+  // Positions of those of them that are moved together: any of them. With the cluster's link go
+  // the links that hosts have of their own.
+  std::vector<std::vector<int>> RatesTogether() const {
+    std::set<int> links = {kLinkBandwidth};
+    for (const ObservedPlan& plan : state_.plans)
+      links.insert(plan.links.begin(), plan.links.end());
+    std::vector<std::vector<int>> sets = {{}};
+    for (const int rate : Rates()) {
+      const std::size_t without = sets.size();
+      for (std::size_t i = 0; i < without; ++i) {
+        std::vector<int> with = sets[i];
+        if (rate == kLinkBandwidth) {
+          with.insert(with.end(), links.begin(), links.end());
+        } else {
+          with.push_back(rate);
+        }
+        sets.push_back(std::move(with));
+      }
+    }
+    sets.erase(sets.begin());  // none of them
+    return sets;
+  }
+
+  // x of y with the network as it was believed at the start: nothing that it has in excess, such as
+  // stragglers, stands for a rate.
+  Eigen::VectorXd NetworkOfStart(const Eigen::VectorXd& y) const {
+    constexpr int kStragglers = Belief::kWorkloadOffset + kStragglerSpread;
+    Eigen::VectorXd x = state_.LogValues(y);
+    x.head(Belief::kWorkloadOffset) = state_.centre.head(Belief::kWorkloadOffset);
+    x[kStragglers] = state_.centre[kStragglers];
+    return x;
+  }
+
+  // Where these rates, each times one factor, meet the rows best.
+  Point LowestAlong(const std::vector<int>& together, const Eigen::VectorXd& from) const {
+    constexpr double kStep = 0.25;  // in ln
+    constexpr int kMostSteps = 16;
+    constexpr int kNarrowings = 5;  // each to 0.618 of it
+    const auto at = [&](double moved) {
+      Eigen::VectorXd to = from;
+      for (const int position : together) to[position] += moved;
+      Point point;
+      point.y = state_.YOf(to);
+      point.cost = CostOfStart(point.y) + CostOfRows(point.y);
+      return point;
+    };
+    double lowest = 0;
+    Point best;
+    for (int step = -kMostSteps; step <= kMostSteps; ++step) {
+      Point point = at(step * kStep);
+      if (step > -kMostSteps && !(point.cost < best.cost)) continue;
+      best = std::move(point);
+      lowest = step * kStep;
+    }
+    // Golden section between its neighbours.
+    const double golden = 0.5 * (std::sqrt(5) - 1);
+    double low = lowest - kStep;
+    double high = lowest + kStep;
+    for (int i = 0; i < kNarrowings; ++i) {
+      const double one = high - golden * (high - low);
+      const double other = low + golden * (high - low);
+      Point at_one = at(one);
+      Point at_other = at(other);
+      const bool is_one = at_one.cost < at_other.cost;
+      (is_one ? high : low) = is_one ? other : one;
+      Point& less = is_one ? at_one : at_other;
+      if (less.cost < best.cost) best = std::move(less);
+    }
+    return best;
+  }
 
   std::vector<Eigen::VectorXd> Others(const Eigen::VectorXd& y) const {
     constexpr double kFactor = 1.2;  // of a bottleneck, in ln
@@ -173,17 +331,14 @@ class Minimum {
     add({{fixed, large}, {floor, small}});
     add({{fixed, small}, {floor, end}});
     add({{fixed, small}, {floor, end}, {kOverlapShare, state_.centre[kOverlapShare]}});
-    for (const int rate : {kLinkBandwidth, kFlowBandwidth, kHostBandwidth, kServerRate}) {
-      const bool matters =
-          std::any_of(state_.plans.begin(), state_.plans.end(), [&](const ObservedPlan& plan) {
-            return !Alone(plan.model.facts()) &&
-                   (rate != kServerRate || UsesServers(plan.model.facts().strategy)) &&
-                   (rate == kHostBandwidth || internal::LeavesNode(plan.model.facts()));
-          });
-      if (!matters) continue;
+    for (const int rate : Rates()) {
       for (const double sign : {-1, 1}) add({{rate, x[rate] + sign * kFactor}});
     }
     return others;
+  }
+
+  double SdOf(const ObservedPlan& plan) const {
+    return scatter_ * (repeats_ ? RepeatFactor(plan.rows) : 1);
   }
 
   const State& state_;
@@ -308,7 +463,9 @@ void internal::OnlineState::Settle(bool from_other_starts) {
   // The scatter is that around a fit which takes every row alike, as the batch fit's is: around one
   // that it has a part in, rows of one plan that are all far off would be taken for scatter.
   const Minimum equal(*this, start_scatter, false);
-  const Eigen::VectorXd alike = equal.From(y).y;
+  Minimum::Point led = equal.From(y);
+  if (equal.IsFarOff(led.y)) led = equal.BeyondBends(std::move(led));
+  const Eigen::VectorXd alike = std::move(led.y);
   scatter = std::max(kLeastStepScatter, ScatterOf(Deviations(plans, AnswersAt(*this, alike), {}),
                                                   kTypicalShare, start_scatter));
   const Minimum minimum(*this, scatter, true);

@@ -313,8 +313,8 @@ void internal::OnlineState::SetY(const Eigen::VectorXd& to) {
 }
 
 PlanAnswer internal::OnlineState::Answer(const ObservedPlan& plan, const Eigen::VectorXd& log_x,
-                                         const Eigen::VectorXd& x,
-                                         Belief::AtHosts* at_hosts) const {
+                                         const Eigen::VectorXd& x, Belief::AtHosts* at_hosts,
+                                         Derivatives derivatives) const {
   const auto slowest =
       SlowestLink(plan.links.size(), [&](std::size_t i) { return log_x[plan.links[i]]; });
   at_hosts->link = slowest ? plan.links[*slowest] : int{kLinkBandwidth};
@@ -327,7 +327,7 @@ PlanAnswer internal::OnlineState::Answer(const ObservedPlan& plan, const Eigen::
   std::copy_n(x.data() + kWorkloadColumn, at.workload.si.size(), at.workload.si.begin());
   if (at_hosts->link != kLinkBandwidth) at.cluster.node_link_si = x[at_hosts->link];
   if (at_hosts->slowdown) at.cluster.node_slowdown = x[*at_hosts->slowdown];
-  return plan.model.Answer(at, Derivatives::kAll);
+  return plan.model.Answer(at, derivatives);
 }
 
 void internal::OnlineState::Gradient(const PlanAnswer& answer, const Belief::AtHosts& at_hosts,

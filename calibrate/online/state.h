@@ -178,7 +178,8 @@ struct OnlineState {
   void SetY(const Eigen::VectorXd& to);
   // `at_hosts` becomes what holds the plan's hosts back.
   PlanAnswer Answer(const ObservedPlan& plan, const Eigen::VectorXd& log_x,
-                    const Eigen::VectorXd& x, Belief::AtHosts* at_hosts) const;
+                    const Eigen::VectorXd& x, Belief::AtHosts* at_hosts,
+                    Derivatives derivatives = Derivatives::kAll) const;
   // d ln T / d ln x of a plan's answer at these log_x; a value at its bound does not move.
   void Gradient(const PlanAnswer& answer, const Belief::AtHosts& at_hosts,
                 const Eigen::VectorXd& log_x, Eigen::Ref<Eigen::VectorXd> gradient) const;
