@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -144,8 +145,8 @@ std::string SourceOf(const Run& run) {
 
 Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLayout& layout,
                             const std::vector<double>& values, Eigen::MatrixXd covariance,
-                            const std::vector<Interval>& intervals, const ScatterRows& rows,
-                            const Scatter& prior_scatter) {
+                            const std::vector<Interval>& intervals, Eigen::MatrixXd alternatives,
+                            const ScatterRows& rows, const Scatter& prior_scatter) {
   Calibration c;
   c.version = STEPCAST_VERSION;
   const Scatter core = EstimateScatter(rows.all, prior_scatter);
@@ -173,6 +174,7 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
     c.parameters.push_back(std::move(e));
   }
   c.log_covariance = std::move(covariance);
+  c.alternatives = std::move(alternatives);
   std::map<std::string, int> files;
   for (const Run& run : problem.runs) {
     if (run.stopped) continue;  // no step of it was seen
@@ -239,6 +241,7 @@ struct KnownFit {
   Fit fit;
   Eigen::MatrixXd covariance;
   std::vector<Interval> intervals;
+  Eigen::MatrixXd alternatives;  // as a calibration has them
 };
 
 // Where an interval, followed to its end, meets a better minimum, the fit starts there anew.
@@ -263,17 +266,32 @@ std::optional<KnownFit> FitAll(const ParameterLayout& layout,
     const std::size_t count = layout.parameters().size();
     known.intervals.assign(count, {});
     const Profile profile(layout, plans, fit, known.covariance);
-    std::vector<Fit> lowest(follow ? count : 1, fit);  // that following a parameter met
+    std::vector<Profile::Followed> followed(count);
     RunParts(count, follow ? options.threads : 1, [&](std::size_t i) {
+      Profile::Followed& of_it = followed[i];
+      of_it.lowest.cost = fit.cost;
       if (layout.parameters()[i].fixed) return;
       const int parameter = static_cast<int>(i);
-      known.intervals[i] =
-          follow ? profile.Follow(parameter, &lowest[i]) : profile.Linear(parameter);
+      if (follow) {
+        of_it = profile.Follow(parameter);
+      } else {
+        of_it.interval = profile.Linear(parameter);
+      }
     });
+    std::vector<Alternative> alternatives;
+    for (std::size_t i = 0; i < count; ++i) {
+      known.intervals[i] = followed[i].interval;
+      std::move(followed[i].alternatives.begin(), followed[i].alternatives.end(),
+                std::back_inserter(alternatives));
+    }
     const auto better = std::min_element(
-        lowest.begin(), lowest.end(), [](const Fit& a, const Fit& b) { return a.cost < b.cost; });
-    if (attempt == kAttempts || better->cost > fit.cost - kLower) return known;
-    fit = std::move(*better);
+        followed.begin(), followed.end(),
+        [](const auto& a, const auto& b) { return a.lowest.cost < b.lowest.cost; });
+    if (attempt == kAttempts || better->lowest.cost > fit.cost - kLower) {
+      known.alternatives = MovesTo(std::move(alternatives), fit, known.covariance);
+      return known;
+    }
+    fit = std::move(better->lowest);
   }
 }
 
@@ -346,9 +364,10 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
                                         std::to_string(fit.iterations) + " iterations.";
   const std::vector<PlanPrediction> predictions = Predict(plans, fit.values);
   AddResiduals(problem, plans, predictions, &outcome);
-  Calibration calibration = MakeCalibration(
-      problem, layout, fit.values, std::move(known->covariance), known->intervals,
-      MakeScatterRows(plans, predictions), {options.step_log_sd, options.step_log_sd});
+  Calibration calibration =
+      MakeCalibration(problem, layout, fit.values, std::move(known->covariance), known->intervals,
+                      std::move(known->alternatives), MakeScatterRows(plans, predictions),
+                      {options.step_log_sd, options.step_log_sd});
   calibration.repeat_log_sd = RepeatScatter(plans);
   calibration.sync_jitter = SyncJitter(plans, fit.values);
   CountSlowRuns(problem, layout, plans, fit.values, &calibration.parameters);

@@ -227,9 +227,9 @@ void AddUnstatedLinks(const Cluster& cluster, const Calibration& calibration,
     if (!(reach > kOfTwoMinds * p.log_sd)) continue;
     caveats->push_back(p.name + " of " + p.scope + " is " + ValueText(p.value, p.unit) +
                        " if links hold these runs back, and may be " + ValueText(p.high, p.unit) +
-                       " if something else does, as what one connection carries: forecasts take "
-                       "the former for certain. State the links' rate in the cluster file, or "
-                       "measure it");
+                       " if something else does, as what one connection carries: forecasts are "
+                       "of the former, intervals of both. State the links' rate in the cluster "
+                       "file, or measure it");
   }
 }
 

@@ -34,6 +34,7 @@ Cluster Excerpts::Of(const Workload& workload, const std::string& device) const 
   }
   part.log_covariance = all.log_covariance(kept, kept);
   part.has_covariance = all.has_covariance;
+  if (all.alternatives.rows() > 0) part.alternatives = all.alternatives(Eigen::all, kept);
   part.residual_log_sd = all.residual_log_sd;
   for (const std::string& scope : {own, std::string(kAllScope)}) {
     const auto it = all.scatter.find(scope);

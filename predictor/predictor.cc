@@ -31,6 +31,7 @@
 #include "model/memory/memory.h"
 #include "model/network/sharing.h"
 #include "model/statistics/normal.h"
+#include "model/step/alternatives.h"
 #include "model/step/belief.h"
 #include "model/step/believed_model.h"
 #include "model/step/discrepancy.h"
@@ -327,16 +328,24 @@ void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const Plan
                           : Discrepancy(plan, {}, calibrated_batches_));
   prediction->log_sd = std::hypot(prediction->parameter_log_sd, prediction->scatter_log_sd,
                                   prediction->discrepancy_log_sd);
+  const AlternativeReaches alternatives = ReachesOf(*belief_, active.hosts, facts, step);
+  const auto factor = [&](double parameter_variance, double scatter_log_sd) {
+    return NinetyPercentFactor(
+        std::hypot(std::sqrt(parameter_variance), scatter_log_sd, prediction->discrepancy_log_sd));
+  };
+  const double variance = prediction->parameter_log_sd * prediction->parameter_log_sd;
   const double at_ends = VarianceOfSlowEnds(*belief_, active.hosts, facts, answer.log_step_gradient,
                                             prediction->step_time);
-  prediction->high = prediction->step_time *
-                     NinetyPercentFactor(std::hypot(prediction->log_sd, std::sqrt(at_ends)));
+  prediction->high =
+      prediction->step_time *
+      factor(alternatives.step.VarianceAbove(variance + at_ends), prediction->scatter_log_sd);
   // However little is known of the network, no step is shorter than its compute, nor that than at
   // the device's peak.
-  const double compute_log_sd = std::hypot(active.LogSd(answer.log_compute_gradient, *belief_),
-                                           belief_->ScatterAt(0), prediction->discrepancy_log_sd);
-  prediction->low = Max(Max(prediction->step_time / NinetyPercentFactor(prediction->log_sd),
-                            step.compute() / NinetyPercentFactor(compute_log_sd)),
+  const double compute_log_sd = active.LogSd(answer.log_compute_gradient, *belief_);
+  const double of_compute = alternatives.compute.VarianceBelow(compute_log_sd * compute_log_sd);
+  const double below = alternatives.step.VarianceBelow(variance);
+  prediction->low = Max(Max(prediction->step_time / factor(below, prediction->scatter_log_sd),
+                            step.compute() / factor(of_compute, belief_->ScatterAt(0))),
                         belief_->LeastCompute(facts));
 }
 

@@ -484,6 +484,7 @@ Cluster Fleet::State::ParametersFor(const Taught& own) const {
   }
   calibration.parameters = std::move(parameters);
   calibration.log_covariance = Eigen::MatrixXd(calibration.log_covariance(kept, kept));
+  calibration.alternatives.resize(0, calibration.log_covariance.cols());
   return learnt;
 }
 

@@ -526,6 +526,7 @@ Cluster internal::OnlineState::AtY() const {
     calibration.parameters.push_back(std::move(e));
   }
   calibration.log_covariance = std::move(covariance);
+  calibration.alternatives.resize(0, n);  // they were of the rows before
   const std::vector<PlanAnswer> answers = AnswersAt(*this, y);
   const std::optional<Scatter> parts = calibration.ScatterOf(scope());
   if (parts) {

@@ -138,14 +138,11 @@ ParameterEstimate TakeEstimate(YamlSection* section) {
   return p;
 }
 
-// The lower triangle, a row a line: one text rather than thousands of YAML nodes keeps `predict`
-// fast.
-Eigen::MatrixXd ParseLowerTriangle(const std::string& text, int size, const InputPlace& place) {
-  const std::string allowed =
-      fmt::format("the lower triangle of a {0} x {0} symmetric matrix, a row a line", size);
-  // Not before the text has shown that it holds so many is the matrix worth its memory.
+// As many numbers as a matrix has: one text, not thousands of YAML nodes, keeps `predict` fast. Not
+// before the text has shown that it holds so many is the matrix worth its memory.
+std::vector<double> ParseNumbers(const std::string& text, std::size_t count,
+                                 const InputPlace& place, const std::string& allowed) {
   std::vector<double> values;
-  const auto count = static_cast<std::size_t>(size) * (static_cast<std::size_t>(size) + 1) / 2;
   const char* at = text.data();
   const char* const end = text.data() + text.size();
   const auto skip_space = [&] {
@@ -164,6 +161,15 @@ Eigen::MatrixXd ParseLowerTriangle(const std::string& text, int size, const Inpu
   }
   skip_space();
   if (at != end) throw InputError(place, std::string(at, end), "is left over", allowed);
+  return values;
+}
+
+// The lower triangle, a row a line.
+Eigen::MatrixXd ParseLowerTriangle(const std::string& text, int size, const InputPlace& place) {
+  const auto count = static_cast<std::size_t>(size) * (static_cast<std::size_t>(size) + 1) / 2;
+  const std::vector<double> values = ParseNumbers(
+      text, count, place,
+      fmt::format("the lower triangle of a {0} x {0} symmetric matrix, a row a line", size));
   Eigen::MatrixXd matrix(size, size);
   auto value = values.begin();
   for (int row = 0; row < size; ++row) {
@@ -172,6 +178,34 @@ Eigen::MatrixXd ParseLowerTriangle(const std::string& text, int size, const Inpu
     }
   }
   return matrix;
+}
+
+// A alternative a line, with a number for each of `size` parameters.
+Eigen::MatrixXd ParseAlternatives(const std::string& text, Eigen::Index size,
+                                  const InputPlace& place) {
+  const auto lines = std::count(text.begin(), text.end(), '\n') + (text.ends_with('\n') ? 0 : 1);
+  const auto most = static_cast<std::ptrdiff_t>(kMostAlternatives);
+  if (lines > most) {
+    throw InputError(place, std::to_string(lines), "are too many", fmt::format("at most {}", most));
+  }
+  const std::vector<double> values =
+      ParseNumbers(text, static_cast<std::size_t>(lines * size), place,
+                   fmt::format("lines of {} numbers, one for each of parameters", size));
+  for (const double value : values) {
+    if (std::abs(value) <= kMostLogSd) continue;
+    throw InputError(place, fmt::format("{:.6g}", value), "is out of range",
+                     fmt::format("-{0} to {0}", kMostLogSd));
+  }
+  using ByRow = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  return ByRow::Map(values.data(), lines, size);
+}
+
+std::string FormatAlternatives(const Eigen::MatrixXd& alternatives) {
+  std::string text;
+  for (const auto& alternative : alternatives.rowwise()) {
+    text += fmt::format("{}\n", fmt::join(alternative.begin(), alternative.end(), " "));
+  }
+  return text;
 }
 
 // A row a line, from the row `first` on to `end`, each line begun by `indent`.
@@ -298,6 +332,11 @@ Calibration TakeCalibration(YamlSection* section) {
     const std::string triangle = section->OptionalText("log_covariance").value_or("");
     c.log_covariance = ParseLowerTriangle(triangle, static_cast<int>(c.parameters.size()),
                                           section->PlaceOf("log_covariance"));
+  }
+  if (const std::optional<std::string> alternatives = section->OptionalText("alternatives")) {
+    c.alternatives =
+        ParseAlternatives(*alternatives, static_cast<Eigen::Index>(c.parameters.size()),
+                          section->PlaceOf("alternatives"));
   }
   if (!written || c.log_covariance.isZero(0)) c.log_covariance = VariancesOf(c.parameters);
   c.has_covariance = HasCovariance(c.log_covariance);
@@ -494,6 +533,10 @@ void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
     *out << YAML::EndMap << YAML::Block;
   }
   *out << YAML::EndSeq;
+  if (c.alternatives.rows() > 0) {
+    *out << YAML::Key << "alternatives" << YAML::Value << YAML::Literal
+         << FormatAlternatives(c.alternatives);
+  }
   const Eigen::Index first = std::min<Eigen::Index>(1, c.log_covariance.rows());
   *out << YAML::Key << "log_covariance" << YAML::Value << YAML::Literal
        << FormatLowerTriangle(c.log_covariance, 0, first);

@@ -141,6 +141,9 @@ struct Calibration {
   // False where a file has none, or no more than variances: what a fit knows together is then taken
   // as known apart, and intervals are too wide or too narrow.
   bool has_covariance = true;
+  // Other explanations of the runs, a row each: ln(value there / value) of every parameter, where
+  // the 90 % range of one of them ends and that is not where the covariance says.
+  Eigen::MatrixXd alternatives;
   // Scatter of one more step: the standard deviation of the normal law that holds nine tenths of
   // |ln(measured / predicted)| within the same bound as the fitted runs do.
   double residual_log_sd = 0;

@@ -25,6 +25,7 @@ inline constexpr std::size_t kMostRows = 10'000'000;         // of a table
 // Of what a covariance is kept, fitted values of a calibration and hosts with a bandwidth of their
 // own: a file of the most bytes holds that of about so many.
 inline constexpr std::size_t kMostEstimates = 3'000;
+inline constexpr std::size_t kMostAlternatives = 32;  // of a calibration
 
 // Networks and their tensors.
 inline constexpr std::size_t kMostWorkloads = 500;        // that the runs of one command name

@@ -346,6 +346,7 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
     Transfer(calibration, workload, facts, device);
   }
   TakeCovariance(calibration);
+  TakeAlternatives(calibration);
 }
 
 void Belief::SetTransferred(int parameter, double log_value, Source source) {
@@ -483,6 +484,25 @@ void Belief::TakeCovariance(const Calibration& calibration) {
       log_covariance_(row.position, column.position) = covariance;
     }
     log_covariance_(column.position, column.position) += column.variance;
+  }
+}
+
+void Belief::TakeAlternatives(const Calibration& calibration) {
+  constexpr double kAlike = 1e-3;  // in ln(value): a alternative about other workloads
+  const auto size = static_cast<Eigen::Index>(log_values_.size());
+  const auto believed = Eigen::VectorXd::Map(log_values_.data(), size);
+  log_alternatives_.resize(size, 0);
+  for (Eigen::Index k = 0; k < calibration.alternatives.rows(); ++k) {
+    Eigen::VectorXd alternative = believed;
+    for (const Source& source : sources_) {
+      double& value = alternative[source.position];
+      for (const auto& [i, a] : source.terms) value += a * calibration.alternatives(k, i);
+      const ParameterSpec& spec = SpecOf(source.position);
+      value = std::clamp(value, spec.log_low(), spec.log_high());
+    }
+    if ((alternative - believed).cwiseAbs().maxCoeff() < kAlike) continue;
+    log_alternatives_.conservativeResize(size, log_alternatives_.cols() + 1);
+    log_alternatives_.col(log_alternatives_.cols() - 1) = alternative;
   }
 }
 

@@ -75,6 +75,8 @@ class Belief {
   const std::vector<double>& log_values() const { return log_values_; }
   double log_value(int position) const { return log_values_[static_cast<std::size_t>(position)]; }
   const Eigen::MatrixXd& log_covariance() const { return log_covariance_; }
+  // The values by other explanations of the fitted runs, a column for each (model/step/alternatives.h).
+  const Eigen::MatrixXd& log_alternatives() const { return log_alternatives_; }
   Origin origin(int position) const { return origins_[static_cast<std::size_t>(position)]; }
   ComputeBelief compute() const { return compute_; }
   // What a step computes for at the least, at the device's peak, where nothing but its data sheet
@@ -172,6 +174,7 @@ class Belief {
                         const std::optional<Device>& facts, const std::string& device);
   void SetTransferred(int parameter, double log_value, Source source);
   void TakeCovariance(const Calibration& calibration);
+  void TakeAlternatives(const Calibration& calibration);
   void TakeRange(const CalibratedRange& range);
 
   std::string workload_;  // "resnet50 on t4"
@@ -181,6 +184,7 @@ class Belief {
   std::vector<Origin> origins_;
   std::vector<Source> sources_;
   Eigen::MatrixXd log_covariance_;
+  Eigen::MatrixXd log_alternatives_;
   std::vector<std::pair<std::string, int>> host_links_;
   std::vector<std::pair<std::string, int>> host_slowdowns_;
   ComputeBelief compute_ = ComputeBelief::kDataSheet;

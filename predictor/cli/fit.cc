@@ -233,6 +233,13 @@ std::vector<std::string> FitNotes(const Fit& fit) {
                     "(standard deviation).",
                     FormatPercent(*calibration.sync_jitter)));
   }
+  if (const Eigen::Index alternatives = calibration.alternatives.rows(); alternatives > 0) {
+    notes.push_back(fmt::format(
+        "Other values of the parameters meet the runs about as well: {} far from these, which the "
+        "intervals of forecasts hold.",
+        alternatives == 1 ? "one set is"
+                          : FormatCount(static_cast<std::size_t>(alternatives)) + " sets are"));
+  }
   return notes;
 }
 
@@ -322,6 +329,7 @@ Json FitJson(const Fit& fit) {
   json["residual_log_sd"] = calibration.residual_log_sd;
   json["repeat_log_sd"] = OptionalJson(calibration.repeat_log_sd);
   json["sync_jitter"] = OptionalJson(calibration.sync_jitter);
+  json["alternatives"] = calibration.alternatives.rows();
   for (const auto& [scope, scatter] : calibration.scatter) {
     json["scatter"][scope] = {{"compute", scatter.compute}, {"sync", scatter.sync}};
   }

@@ -386,14 +386,27 @@ StepFacts CompiledState::FactsOf(const PlanQuery& q) const {
   return LaterSide<double>(f, at.cluster, at.workload, PartsOf(query, at.curve, at.rates));
 }
 
+namespace {
+
+stepcast::StepTime<double> JoinAt(const CompiledState& s, const CompiledValues& at,
+                                  const PlanQuery& query, const StepFacts& f) {
+  const KnownParts<double> parts = s.PartsOf(query, at.curve, at.rates);
+  return JoinStep<double>(f, MakeStepInputs<double>(f, at.cluster, at.workload, parts, nullptr),
+                          parts, nullptr);
+}
+
+}  // namespace
+
 STEPCAST_FLATTEN Duration<> CompiledState::StepTimeAt(const CompiledValues& at,
                                                       const PlanQuery& query,
                                                       const StepFacts& f) const {
   if (f.slow_share) return StepTimeAt(at, query, LaterSideAt(at, query, f));
-  const KnownParts<double> parts = PartsOf(query, at.curve, at.rates);
-  return JoinStep<double>(f, MakeStepInputs<double>(f, at.cluster, at.workload, parts, nullptr),
-                          parts, nullptr)
-      .total();
+  return JoinAt(*this, at, query, f).total();
+}
+
+stepcast::StepTime<double> CompiledState::StepAt(const CompiledValues& at, const PlanQuery& query,
+                                                 const StepFacts& f) const {
+  return JoinAt(*this, at, query, f.slow_share ? LaterSideAt(at, query, f) : f);
 }
 
 double CompiledState::ProfileLogSd(int batch) const {

@@ -120,6 +120,8 @@ struct CompiledState : CompiledValues {
   StepFacts LaterSideAt(const CompiledValues& at, const PlanQuery& query, const StepFacts& f) const;
   // At other values than those that are believed.
   Duration<> StepTimeAt(const CompiledValues& at, const PlanQuery& query, const StepFacts& f) const;
+  stepcast::StepTime<double> StepAt(const CompiledValues& at, const PlanQuery& query,
+                                    const StepFacts& f) const;
   // False where lines do not tell: asynchronous or pipelined servers, flows that start slowly, what
   // is sharded or rare, slow nodes with other samples.
   bool MakeExchange(const PlanQuery& query, Exchange* exchange) const {

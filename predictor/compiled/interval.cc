@@ -9,6 +9,7 @@
 
 #include "model/numeric/dual.h"
 #include "model/statistics/normal.h"
+#include "model/step/alternatives.h"
 #include "model/step/answer.h"
 #include "model/step/discrepancy.h"
 #include "model/step/slow_ends.h"
@@ -389,6 +390,7 @@ struct IntervalTables {
   QuadraticForm covariance;
   int link = kLinkBandwidth;  // position of the slowest host's
   std::vector<TabledEnd> ends;
+  std::vector<CompiledValues> alternatives;
 };
 
 namespace {
@@ -554,11 +556,20 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, Duration<> 
   const double others = scatter * scatter + beyond;
   forecast->step_time = step;
   forecast->log_sd = std::sqrt(by_parameters + others);
-  const double factor = NinetyPercentFactor(forecast->log_sd);
+  double factor = NinetyPercentFactor(forecast->log_sd);  // of the lower end
   forecast->high = step * factor;
-  if (!t.ends.empty()) {
-    const double above = Above(query, gradient, by_parameters, step);
+  AlternativeReaches alternatives;
+  if (!t.ends.empty() || !t.alternatives.empty()) {
+    double above = Above(query, gradient, by_parameters, step);
+    for (const CompiledValues& alternative : t.alternatives) {
+      const StepTime<double> there = s.StepAt(alternative, query, asked);
+      alternatives.step.Include(step, there.total());
+      alternatives.compute.Include(compute, there.compute());
+    }
+    above = alternatives.step.VarianceAbove(above);
     forecast->high = step * NinetyPercentFactor(std::sqrt(above + others));
+    factor =
+        NinetyPercentFactor(std::sqrt(alternatives.step.VarianceBelow(by_parameters) + others));
   }
   forecast->low = Max(step / factor, s.belief.LeastCompute(f));
   // However little is known of the network, no step is shorter than its compute; which is looked at
@@ -566,7 +577,8 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, Duration<> 
   const double compute_scatter = s.belief.ScatterAt(0);
   const double least = compute_scatter * compute_scatter + beyond;
   if (compute * factor < step * (1 + kNinetyPercent * std::sqrt(least))) return;
-  const double log_sd = std::sqrt(variance(by_compute()) + least);
+  const double log_sd =
+      std::sqrt(alternatives.compute.VarianceBelow(variance(by_compute())) + least);
   forecast->low = Max(forecast->low, compute / NinetyPercentFactor(log_sd));
 }
 
@@ -815,6 +827,9 @@ std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& st
       tabled.along[column] = end.along[static_cast<std::size_t>(column)];
     }
     t.ends.push_back(std::move(tabled));
+  }
+  for (const PlanParameters& alternative : AlternativesOf(state.belief, at_hosts)) {
+    t.alternatives.push_back(values_at(alternative));
   }
   return made;
 }

@@ -80,8 +80,9 @@ constexpr auto MembersOf(const Calibration::Source*) {
 }
 constexpr auto MembersOf(const Calibration*) {
   using R = Calibration;
-  return List(&R::parameters, &R::log_covariance, &R::has_covariance, &R::residual_log_sd,
-              &R::scatter, &R::repeat_log_sd, &R::sync_jitter, &R::range, &R::sources, &R::version);
+  return List(&R::parameters, &R::log_covariance, &R::has_covariance, &R::alternatives,
+              &R::residual_log_sd, &R::scatter, &R::repeat_log_sd, &R::sync_jitter, &R::range,
+              &R::sources, &R::version);
 }
 constexpr auto MembersOf(const Cluster*) {
   using R = Cluster;

@@ -214,30 +214,24 @@ TEST(ImproveHosts, LeavesWhatIsHardlySlow) {
 
 // What is believed of a value around another adds to what is believed of that.
 TEST(PriorLogSd, OfOneAroundAnotherIsThatOfBoth) {
-  CalibrationProblem problem = Campaign().problem();
-  problem.devices["t4"] = T4();
-  const Posed posed(std::move(problem));
   int relative = 0;
   int multiples = 0;
-  for (int i = 0; i < posed.layout.size(); ++i) {
-    const FittedParameter& p = posed.layout.parameters()[static_cast<std::size_t>(i)];
-    if (p.multiple_of >= 0) {
-      ++multiples;
-      EXPECT_NEAR(
-          std::pow(PriorLogSd(posed.layout, i), 2),
-          std::pow(p.prior.log_sd, 2) + std::pow(PriorLogSd(posed.layout, p.multiple_of), 2),
-          1e-12);
-      continue;
+  for (const bool has_sheet : {true, false}) {
+    CalibrationProblem problem = Campaign().problem();
+    if (has_sheet) problem.devices["t4"] = T4();
+    const Posed posed(std::move(problem));
+    for (int i = 0; i < posed.layout.size(); ++i) {
+      const FittedParameter& p = posed.layout.parameters()[static_cast<std::size_t>(i)];
+      const int around = p.multiple_of >= 0 ? p.multiple_of : p.relative_to;
+      if (around < 0) {
+        EXPECT_EQ(PriorLogSd(posed.layout, i), p.prior.log_sd);
+        continue;
+      }
+      ++(p.multiple_of >= 0 ? multiples : relative);
+      EXPECT_NEAR(std::pow(PriorLogSd(posed.layout, i), 2),
+                  std::pow(p.prior.log_sd, 2) + std::pow(PriorLogSd(posed.layout, around), 2),
+                  1e-12);
     }
-    if (p.relative_to < 0) {
-      EXPECT_EQ(PriorLogSd(posed.layout, i), p.prior.log_sd);
-      continue;
-    }
-    ++relative;
-    const FittedParameter& other =
-        posed.layout.parameters()[static_cast<std::size_t>(p.relative_to)];
-    EXPECT_NEAR(std::pow(PriorLogSd(posed.layout, i), 2),
-                std::pow(p.prior.log_sd, 2) + std::pow(other.prior.log_sd, 2), 1e-12);
   }
   EXPECT_GT(relative, 0);
   EXPECT_GT(multiples, 0);
@@ -253,6 +247,7 @@ TEST(Profile, EndsWhereTheCostHasRisen) {
   }
   int risen = 0;
   int unknown = 0;
+  int others = 0;
   for (const SyntheticProblem& synthetic : {Campaign(), few}) {
     const Posed posed(synthetic.problem());
     const Fit fit = Minimisation(posed.layout, posed.pointers,
@@ -268,8 +263,14 @@ TEST(Profile, EndsWhereTheCostHasRisen) {
       const double linear = profile.Linear(i).up;
       EXPECT_NEAR(linear, 1.96 * std::sqrt(covariance(i, i)), 1e-4 * linear);
       const double prior = 1.96 * PriorLogSd(posed.layout, i);
-      Fit lowest = fit;
-      const Interval interval = profile.Follow(i, &lowest);
+      const Profile::Followed followed = profile.Follow(i);
+      const Interval& interval = followed.interval;
+      for (const Alternative& there : followed.alternatives) {
+        ++others;
+        EXPECT_GE(there.distance, 1);
+        const double rise = posed.Holding(there.values, i).cost - fit.cost;
+        EXPECT_LT(rise, 1.1 * 1.1 * 1.645 * 1.645 / 2 + 1e-3) << "beyond the 90 % range";
+      }
       for (const double sign : {-1.0, 1.0}) {
         const double reach = sign < 0 ? interval.down : interval.up;
         const double end = (sign < 0 ? p.spec->low : p.spec->high) * p.spec->si_per_unit;
@@ -293,6 +294,7 @@ TEST(Profile, EndsWhereTheCostHasRisen) {
   }
   EXPECT_GT(risen, 3);
   EXPECT_GT(unknown, 0);
+  EXPECT_GT(others, 0);
 }
 
 }  // namespace

@@ -1313,7 +1313,8 @@ TEST(Numbers, OfAFitItsCheckAndItsErrors) {
                        {"/mape", outcome.mape},
                        {"/residual_log_sd", calibration.residual_log_sd},
                        {"/repeat_log_sd", Or(calibration.repeat_log_sd)},
-                       {"/sync_jitter", Or(calibration.sync_jitter)}};
+                       {"/sync_jitter", Or(calibration.sync_jitter)},
+                       {"/alternatives", static_cast<double>(calibration.alternatives.rows())}};
   EXPECT_NEAR(outcome.mape, mape, 1e-12);
   for (const auto& [scope, scatter] : calibration.scatter) {
     table["/scatter/" + scope + "/compute"] = scatter.compute;

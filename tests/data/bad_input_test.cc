@@ -310,6 +310,24 @@ const std::vector<BadValue>& BadValues() {
        "is not a number"},
       {"Calibrated", "HugeMatrix", "0.0625\n", "1e400\n", 20, "calibration.log_covariance",
        "is not a number"},
+      {"Calibrated", "ShortAlternative", "  log_covariance:",
+       "  alternatives: |\n    1 2\n    3\n  log_covariance:", 20, "calibration.alternatives",
+       "is not a number; allowed: lines of 2 numbers, one for each of parameters"},
+      {"Calibrated", "LongAlternative",
+       "  log_covariance:", "  alternatives: |\n    1 2 3\n  log_covariance:", 20,
+       "calibration.alternatives", "is left over; allowed: lines of 2 numbers"},
+      {"Calibrated", "FarAlternative",
+       "  log_covariance:", "  alternatives: |\n    1 51\n  log_covariance:", 20,
+       "calibration.alternatives", "'51' is out of range; allowed: -50 to 50"},
+      {"Calibrated", "ManyAlternatives", "  log_covariance:",
+       "  alternatives: |\n" +
+           [] {
+             std::string lines;
+             for (int i = 0; i < 33; ++i) lines += "    1 2\n";
+             return lines;
+           }() +
+           "  log_covariance:",
+       20, "calibration.alternatives", "'33' are too many; allowed: at most 32"},
       {"Calibrated", "ListMatrix", "|\n    0.0625\n    0.001 0.25", "[0.0625, 0.001, 0.25]", 20,
        "calibration.log_covariance", "is a list"},
       // Devices.

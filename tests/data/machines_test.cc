@@ -133,6 +133,8 @@ sources: {nodes: counted, link.bandwidth: "label: on the switch"}
        DecidedBy::kPrior}};
   k.log_covariance.resize(3, 3);
   k.log_covariance << 0.0009765625, -0.001, 0, -0.001, 0.0625, 1e-9, 0, 1e-9, 1;
+  k.alternatives.resize(2, 3);
+  k.alternatives << 0.1, -2, 1e-17, -0.25, 1.0 / 3, 0;
   return c;
 }
 
@@ -196,6 +198,8 @@ void ExpectEqual(const Calibration& a, const Calibration& b) {
   ASSERT_EQ(a.log_covariance.rows(), b.log_covariance.rows());
   ASSERT_EQ(a.log_covariance.cols(), b.log_covariance.cols());
   EXPECT_EQ(a.log_covariance, b.log_covariance);
+  ASSERT_EQ(a.alternatives.rows(), b.alternatives.rows());
+  EXPECT_EQ(a.alternatives, b.alternatives);
 }
 
 TEST(Cluster, RoundTripsWithItsCalibration) {

@@ -656,6 +656,46 @@ TEST(CompiledPlan, EndsAreOfWhatNoRunUsed) {
   for (const int plans : higher) EXPECT_GT(plans, 0) << "or the case is none";
 }
 
+// Two other explanations: of faster links and slower flows, and of compute that is a batch's more
+// than the samples'.
+TEST(CompiledPlan, AlternativesAreThePredictors) {
+  Cluster cluster = CalibratedCluster(PlausibleTruth(), 0.02);
+  const Predictor without(cluster, *FindWorkload("resnet50"), T4());
+  Calibration& calibration = *cluster.calibration;
+  calibration.alternatives.setZero(2, static_cast<Eigen::Index>(calibration.parameters.size()));
+  const auto move = [&](int alternative, const std::string& scope, const char* name, double by) {
+    calibration.alternatives(alternative, *calibration.Find(scope, name)) = by;
+  };
+  move(0, kClusterScope, "link_bandwidth", 1);
+  move(0, kClusterScope, "flow_bandwidth", -0.7);
+  move(1, ScopeOfSynthetic("resnet50"), "sample_time", -0.6);
+  move(1, ScopeOfSynthetic("resnet50"), "fixed_time", 1.5);
+  const Predictor predictor(cluster, *FindWorkload("resnet50"), T4());
+  int higher = 0;
+  int lower = 0;
+  for (const Kind& kind : Kinds()) {
+    const CompiledPlan compiled(predictor, kind.plan);
+    for (const int batch : {8, 16, 64}) {
+      PlanQuery query = QueryOf(kind.plan);
+      query.local_batch = batch;
+      const Plan plan = PlanOf(kind.plan, query);
+      const Prediction p = predictor.Predict(plan);
+      const Forecast forecast = compiled.Predict(query);
+      EXPECT_NEAR(forecast.step_time / p.step_time, 1, 1e-9) << kind.name;
+      EXPECT_NEAR(forecast.low / p.low, 1, 1e-9) << kind.name;
+      EXPECT_NEAR(forecast.high / p.high, 1, 1e-9) << kind.name;
+      const Prediction before = without.Predict(plan);
+      EXPECT_EQ(p.step_time, before.step_time) << kind.name;
+      EXPECT_GE(p.high, before.high) << kind.name;
+      EXPECT_LE(p.low, before.low) << kind.name;
+      if (p.high > before.high * 1.01) ++higher;
+      if (p.low < before.low * 0.99) ++lower;
+    }
+  }
+  EXPECT_GT(higher, 10) << "or the case is none";
+  EXPECT_GT(lower, 10) << "or the case is none";
+}
+
 // A link of its own must not be mixed up with what was computed for the compiled one.
 TEST(CompiledPlan, ForgetsAQuerysLink) {
   for (const Kind& kind : Kinds()) {
