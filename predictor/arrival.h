@@ -12,7 +12,8 @@
 //
 // A maximum never falls with either side, so that the bounds of the larger are the larger bounds.
 // Workers of two paces (model/exchange/async_server.h) each wait by themselves: the slow ones may
-// have all samples where the fast ones wait, and the mean cycle is longer than both R and A then.
+// have all samples where the fast ones wait, and the mean cycle is longer than both R and A then;
+// and of all updates the slow ones make the more, the longer the fast ones wait.
 #ifndef STEPCAST_PREDICTOR_ARRIVAL_H_
 #define STEPCAST_PREDICTOR_ARRIVAL_H_
 
@@ -22,16 +23,8 @@
 #include "data/units/quantity.h"
 #include "model/exchange/server_outcomes.h"
 #include "model/statistics/normal.h"
-#include "model/step/step_facts.h"
-#include "model/step/step_time.h"
 
 namespace stepcast {
-
-// Samples a second that a node must get so that a step does not wait for them: those of the fullest
-// node, in the step with all samples there.
-inline SampleRate<> InputNeeded(const StepFacts& facts, const StepTime<double>& step) {
-  return internal::SamplesOfNode(facts) / step.supplied();
-}
 
 // W: what a step comes to whose samples arrive, whoever waits for them.
 class WaitingPaces {
@@ -44,18 +37,31 @@ class WaitingPaces {
     slow_ = servers.slow_cycle / servers.cycle;
   }
 
-  // Whether a step with all samples there is none that waits.
-  bool HasAll(Duration<> rest, Duration<> arrival) const {
-    return rest * std::min(fast_, slow_) >= arrival;
-  }
+  // Of a step with all samples there, that of the workers who are the first to wait.
+  Duration<> Shortest(Duration<> rest) const { return rest * std::min(fast_, slow_); }
+  // Whether nobody waits.
+  bool HasAll(Duration<> rest, Duration<> arrival) const { return Shortest(rest) >= arrival; }
   Duration<> Step(Duration<> rest, Duration<> arrival) const {
     if (slow_updates_ == 0) return Max(rest, arrival);
     if (HasAll(rest, arrival)) return rest;
-    return 1.0 / ((1 - slow_updates_) * fast_ / Max(rest * fast_, arrival) +
-                  slow_updates_ * slow_ / Max(rest * slow_, arrival));
+    return 1.0 / (FastUpdates(rest, arrival) + SlowUpdates(rest, arrival));
+  }
+  // Share of the updates that the slow workers make; 0 where all have one pace.
+  double SlowShare(Duration<> rest, Duration<> arrival) const {
+    if (HasAll(rest, arrival)) return slow_updates_;
+    const Quantity<RateDimension> slow = SlowUpdates(rest, arrival);
+    return slow / (FastUpdates(rest, arrival) + slow);
   }
 
  private:
+  // Updates that a kind makes in a second, for each worker of either.
+  Quantity<RateDimension> FastUpdates(Duration<> rest, Duration<> arrival) const {
+    return (1 - slow_updates_) * fast_ / Max(rest * fast_, arrival);
+  }
+  Quantity<RateDimension> SlowUpdates(Duration<> rest, Duration<> arrival) const {
+    return slow_updates_ * slow_ / Max(rest * slow_, arrival);
+  }
+
   double slow_updates_ = 0;
   double fast_ = 1;
   double slow_ = 1;

@@ -268,6 +268,17 @@ MemoryNeed AsMeasured(MemoryNeed need, const std::optional<ProfiledSum>& profile
 
 }  // namespace
 
+SampleRate<> Predictor::InputNeeded(const Plan& plan) const {
+  CheckPlan(plan);
+  const Active active = ActiveParameters(plan);
+  StepFacts supplied = Facts(plan, active);
+  supplied.input_rate = std::nullopt;
+  StepTerms<double> terms;
+  const StepTime<double> step =
+      EvaluateStep(supplied, active.values.cluster, active.values.workload, &terms);
+  return internal::SamplesOfNode(supplied) / WaitingPaces(terms.async).Shortest(step.total());
+}
+
 MemoryNeed Predictor::Memory(const Plan& plan) const {
   std::optional<ProfiledSum> profiled;
   if (profile_) profiled = profile_->Sum(plan.largest_batch());
@@ -378,16 +389,17 @@ Prediction Predictor::Predict(const Plan& plan) const {
                           : has_servers                        ? terms->async.together
                                                                : 0;
   const bool asynchronous = has_servers && TraitsOf(facts.strategy).asynchronous();
+  StepFacts with_input = facts;
+  with_input.input_rate = input_rate;
+  const Duration<> arrival = internal::ArrivalOf(with_input);
   SetQuantiles(facts, answer.micro * workload.straggler_spread(), together,
-               asynchronous ? &terms->async : nullptr, &prediction);
+               asynchronous ? &terms->async : nullptr, arrival, &prediction);
   if (input_rate) {
-    StepFacts with_input = facts;
-    with_input.input_rate = input_rate;
     const WaitingPaces paces = asynchronous ? WaitingPaces(terms->async) : WaitingPaces();
     // Servers are less busy where workers wait.
     const StepTime<double> step =
         EvaluateStep(with_input, cluster, workload, terms ? &*terms : nullptr);
-    WaitForInput(internal::ArrivalOf(with_input), paces, step, &prediction);
+    WaitForInput(arrival, paces, step, &prediction);
   }
   prediction.throughput = CountedSamples(plan) / prediction.step_time;
   prediction.work = WorkIn(plan, prediction.throughput);
@@ -425,19 +437,38 @@ Prediction Predictor::Predict(const Plan& plan) const {
 
 namespace {
 
+// When samples arrive, and how that scatters; none where they are always there.
+struct Arrivals {
+  Duration<> mean;
+  double log_sd = 0;
+
+  double ShareBefore(Duration<> time) const {
+    return mean.si() > 0 ? ShareOfStepsBefore(time, mean, {}, log_sd) : 1;
+  }
+  Duration<> At(double q) const {
+    return mean.si() > 0 ? StepQuantile(mean, Duration<>(), log_sd, {}, q) : Duration<>();
+  }
+};
+
 // The quantile q of the cycle that ends in an update, be it a fast worker's or a slow one's. Each
-// kind scatters about its own mean as StepQuantiles says of the mean of all.
+// kind scatters about its own mean as StepQuantiles says of the mean of all, and waits by itself
+// for its samples: of two times the quantile of the longer is the larger quantile.
 Duration<> QuantileOfEither(Duration<> mean, Duration<> spread, double log_sd,
-                            const AsyncServers<double>& servers, double q) {
+                            const AsyncServers<double>& servers, const Arrivals& arrivals,
+                            double q) {
   const double fast = servers.fast_cycle / servers.cycle;
   const double slow = servers.slow_cycle / servers.cycle;
+  const double slow_share = WaitingPaces(servers).SlowShare(mean, arrivals.mean);
   const auto share_before = [&](Duration<> time) {
-    return (1 - servers.slow_updates) * ShareOfStepsBefore(time / fast, mean, spread, log_sd) +
-           servers.slow_updates * ShareOfStepsBefore(time / slow, mean, spread, log_sd);
+    const double arrived = arrivals.ShareBefore(time);
+    const auto of = [&](double pace) {
+      return std::min(arrived, ShareOfStepsBefore(time / pace, mean, spread, log_sd));
+    };
+    return (1 - slow_share) * of(fast) + slow_share * of(slow);
   };
   const Duration<> at = StepQuantile(mean, spread, log_sd, {}, q);
   Duration<> low = at * fast;
-  Duration<> high = at * slow;
+  Duration<> high = Max(at * slow, arrivals.At(q));
   constexpr int kHalvings = 40;
   for (int halving = 0; halving < kHalvings; ++halving) {
     const Duration<> middle = (low + high) * 0.5;
@@ -449,14 +480,16 @@ Duration<> QuantileOfEither(Duration<> mean, Duration<> spread, double log_sd,
 }  // namespace
 
 void Predictor::SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro, double together,
-                             const AsyncServers<double>* servers, Prediction* prediction) const {
+                             const AsyncServers<double>* servers, Duration<> arrival,
+                             Prediction* prediction) const {
   const Duration<> spread = spread_of_micro * internal::SpreadOfStep(facts);
   const Duration<> without_wait = prediction->step_time - prediction->breakdown.straggler_wait;
   const double exposed = prediction->breakdown.exposed() / prediction->step_time;
   const double log_sd = std::hypot(prediction->scatter_log_sd, belief_->JitterAt(exposed));
+  const Arrivals arrivals{arrival, std::hypot(belief_->ScatterAt(0), belief_->JitterAt(0))};
   if (servers != nullptr && servers->slow_updates > 0) {
     const auto at = [&](double q) {
-      return QuantileOfEither(without_wait, spread, log_sd, *servers, q);
+      return QuantileOfEither(without_wait, spread, log_sd, *servers, arrivals, q);
     };
     prediction->p50 = at(0.5);
     prediction->p95 = at(0.95);
@@ -472,6 +505,9 @@ void Predictor::SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro,
   };
   add(1 - together, {});
   add(together, {Spread::kNormal, facts.workers, facts.backup_workers});
+  prediction->p50 = Max(prediction->p50, arrivals.At(0.5));
+  prediction->p95 = Max(prediction->p95, arrivals.At(0.95));
+  prediction->p99 = Max(prediction->p99, arrivals.At(0.99));
 }
 
 void Predictor::WaitForInput(Duration<> arrival, const WaitingPaces& paces,
@@ -487,10 +523,6 @@ void Predictor::WaitForInput(Duration<> arrival, const WaitingPaces& paces,
     prediction->scatter_log_sd *= share;
     prediction->discrepancy_log_sd *= share;
   }
-  const StepQuantiles arrivals(arrival, {}, std::hypot(scatter, belief_->JitterAt(0)), {});
-  prediction->p50 = Max(prediction->p50, arrivals.median());
-  prediction->p95 = Max(prediction->p95, arrivals.At(0.95));
-  prediction->p99 = Max(prediction->p99, arrivals.At(0.99));
 }
 
 namespace {

@@ -65,6 +65,10 @@ class Predictor {
   // Counts and facts of a plan, with the algorithm that strategy auto stands for. The links are
   // those that the plan, its hosts and the cluster state.
   StepFacts Facts(const Plan& plan) const;
+  // Samples a second that a node must get so that no worker waits for them: those of the fullest
+  // node in a step with all samples there, and in a cycle of the fast ones where asynchronous
+  // workers have two paces.
+  SampleRate<> InputNeeded(const Plan& plan) const;
   MemoryNeed Memory(const Plan& plan) const;
   const Activations& activations() const { return *activations_; }
   const std::optional<DataSize<>>& device_memory() const { return device_memory_; }
@@ -94,9 +98,11 @@ class Predictor {
   // Turns a prediction with all samples there into that of samples so late that a step is `step`.
   void WaitForInput(Duration<> arrival, const WaitingPaces& paces, const StepTime<double>& step,
                     Prediction* prediction) const;
-  // `together`: the share of steps in which workers wait for each other; `servers`: of async ones.
+  // Of a prediction with all samples there, that of samples which take `arrival`. `together`: the
+  // share of steps in which workers wait for each other; `servers`: of async ones.
   void SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro, double together,
-                    const AsyncServers<double>* servers, Prediction* prediction) const;
+                    const AsyncServers<double>* servers, Duration<> arrival,
+                    Prediction* prediction) const;
   void AddFlags(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
                 const std::optional<ProfiledSum>& profiled, Prediction* prediction) const;
   void AddComputeSourceFlags(const Plan& plan, const PlanAnswer& answer,

@@ -1,6 +1,7 @@
 #include "model/step/explainer.h"
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "model/sync/straggler.h"
@@ -536,9 +537,24 @@ void Explainer::Input() {
         {"r", facts_.input_rate->in(kSamplesPerSecond), kSamplesPerSecond.symbol,
          "samples that a node gets"}}},
       arrival);
-  Part("waiting for input", "overlap/input", 15,
-       {"max(0, A - R)",
-        {arrival, TimeValue("R", step_.supplied(), "the step if all samples were there")}},
+  const char* const name = "waiting for input";
+  if (!(terms_.async.slow_updates > 0)) {
+    Part(name, "overlap/input", 15,
+         {"max(0, A - R)",
+          {arrival, TimeValue("R", step_.supplied(), "the step if all samples were there")}},
+         step_.input_wait);
+    return;
+  }
+  // Each kind of workers waits by itself.
+  StepFacts supplied = facts_;
+  supplied.input_rate = std::nullopt;
+  StepTerms<double> without;
+  EvaluateStep(supplied, cluster_, workload_, &without);
+  Part(name, "overlap/input", 15,
+       {"(1 - y) max(0, A - R_f) + y max(0, A - R_s)",
+        {PlainValue("y", terms_.async.slow_updates, "share of updates of slow nodes"), arrival,
+         TimeValue("R_f", without.async.fast_cycle, "a fast cycle if all samples were there"),
+         TimeValue("R_s", without.async.slow_cycle, "a slow one")}},
        step_.input_wait);
 }
 

@@ -10,7 +10,6 @@
 #include "data/values/workload_scope.h"
 #include "microbench/script/wanted_runs.h"
 #include "model/network/sharing.h"
-#include "predictor/arrival.h"
 #include "predictor/binding.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/measured_step.h"
@@ -226,7 +225,7 @@ void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan
   }
   out += line("memory", MemoryText(p.memory));
   if (plan.input_rate && !target.workload.communication_only) {
-    out += line("input", InputText(*plan.input_rate, InputNeeded(predictor.Facts(plan), b)));
+    out += line("input", InputText(*plan.input_rate, predictor.InputNeeded(plan)));
   }
   lines(StrategyLines(p, plan, target));
   lines(OutlookLines(job, plan));

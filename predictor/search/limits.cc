@@ -22,7 +22,6 @@
 #include "model/exchange/sharding.h"
 #include "model/overlap/buckets.h"
 #include "model/step/step.h"
-#include "predictor/arrival.h"
 #include "predictor/search/bisect.h"
 #include "predictor/search/one_worker.h"
 
@@ -242,7 +241,7 @@ class Search {
   void Reference() {
     Plan plan = Scaled(plan_, limits_.reference_workers, devices_);
     if (plan.input_rate && !predictor_.workload().communication_only) {
-      limits_.input_needed = InputNeeded(predictor_.Facts(plan), Step(plan));
+      limits_.input_needed = predictor_.InputNeeded(plan);
     }
     if (plan.compress.exists() && plan.nodes() > 1) CompressionPays(plan);
     const auto computes = [&](int a) {

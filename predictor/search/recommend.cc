@@ -16,7 +16,6 @@
 #include "data/record/host_texts.h"
 #include "data/record/input_error.h"
 #include "model/step/belief.h"
-#include "predictor/arrival.h"
 #include "predictor/binding.h"
 #include "predictor/search/one_worker.h"
 
@@ -271,7 +270,7 @@ std::string BindingConstraint(const Predictor& predictor, const Recommendation& 
                               const RecommendOptions& options) {
   // Neither larger batches nor a faster exchange bring samples sooner.
   if (const Binding input = FindBinding(best.prediction); input.part == "input") {
-    const SampleRate<> needed = InputNeeded(predictor.Facts(best.plan), best.prediction.breakdown);
+    const SampleRate<> needed = predictor.InputNeeded(best.plan);
     return fmt::format(
         "the input pipeline: {:.0f} % of the step waits for samples, of which a "
         "node could take {:.4g}/s and gets {:.4g}/s",

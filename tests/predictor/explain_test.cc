@@ -550,6 +550,20 @@ TEST(Explain, EveryOptionHasItsFormula) {
           p->slow_nodes = 1;
           p->slow_speed = 0.5;
         }}},
+      {"fast asynchronous workers that wait for samples",
+       {Strategy::kPsAsync,
+        [](Plan* p) {
+          p->slow_nodes = 1;
+          p->slow_speed = 0.2;
+          p->input_rate = SampleRate<>::FromSi(100);
+        }}},
+      {"asynchronous workers who all wait for samples",
+       {Strategy::kPsAsync,
+        [](Plan* p) {
+          p->slow_nodes = 1;
+          p->slow_speed = 0.5;
+          p->input_rate = SampleRate<>::FromSi(1);
+        }}},
       {"factors of matrices",
        {Strategy::kRing,
         [](Plan* p) {

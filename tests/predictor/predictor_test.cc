@@ -272,6 +272,97 @@ TEST(Input, EachKindOfWorkersWaitsByItself) {
   EXPECT_GE(longer_than_both, 2);
 }
 
+// The rate from which on nobody waits, found by bisection: of workers of two paces the fast ones
+// are the first to wait, and where slow nodes take other samples the later side may be another than
+// the one whose samples are the last to arrive.
+TEST(Input, IsNeededWhereTheFirstWorkerBeginsToWait) {
+  const Predictor predictor = Calibrated();
+  const auto slowed = [](Plan plan, double speed, std::optional<int> batch = std::nullopt) {
+    plan.slow_nodes = 1;
+    plan.slow_speed = speed;
+    plan.slow_local_batch = batch;
+    return plan;
+  };
+  const Plan asynchronous = ServerPlan(Strategy::kPsAsync, 4, 2);
+  Plan bounded = slowed(asynchronous, 0.3);
+  bounded.server.staleness_bound = 3;
+  const Plan ring = AllreducePlan({2, 2, 2}, 32);
+  const std::vector<Plan> plans = {ring,
+                                   slowed(ring, 0.3),
+                                   slowed(ring, 0.2, 30),
+                                   slowed(ring, 0.9, 300),
+                                   slowed(ring, 0.2, 8),
+                                   asynchronous,
+                                   slowed(asynchronous, 0.3),
+                                   slowed(asynchronous, 0.9),
+                                   bounded,
+                                   slowed(ServerPlan(Strategy::kPsSync, 4, 2), 0.2, 20)};
+  for (std::size_t at = 0; at < plans.size(); ++at) {
+    SCOPED_TRACE(at);
+    const Plan& plan = plans[at];
+    double low = 1e-3;
+    double high = 1e9;
+    for (int i = 0; i < 200; ++i) {
+      Plan tried = plan;
+      tried.input_rate = SampleRate<>::FromSi(std::sqrt(low * high));
+      const bool waits = predictor.PredictStep(tried).input_wait.si() > 0;
+      (waits ? low : high) = tried.input_rate->si();
+    }
+    for (const double times : {0.1, 0.5, 0.9, 2.0}) {  // whatever there is now
+      Plan asked = plan;
+      asked.input_rate = SampleRate<>::FromSi(high * times);
+      EXPECT_NEAR(predictor.InputNeeded(asked).si() / high, 1, 1e-9) << times;
+    }
+    EXPECT_NEAR(predictor.InputNeeded(plan).si() / high, 1, 1e-9);
+  }
+}
+
+// Fast and slow workers that each cycle by themselves, some of them waiting: the cycles of all that
+// end within a long time. What a cycle takes and the arrival of its samples are late together.
+TEST(Input, QuantilesAreThoseOfWorkersThatWaitByThemselves) {
+  const Predictor predictor = Calibrated();
+  constexpr int kWorkers = 8;
+  Plan plan = ServerPlan(Strategy::kPsAsync, kWorkers, 4);
+  plan.slow_nodes = 1;
+  plan.slow_speed = 0.1;
+  const Prediction without = predictor.Predict(plan);
+  const AsyncServers<double> servers = *without.async_servers;
+  ASSERT_GT(servers.slow_cycle, servers.fast_cycle * 3);
+  ASSERT_LT(servers.slow_updates, 0.045) << "p95 is a fast cycle unless those wait";
+  const Belief& belief = predictor.belief();
+  const double own = std::hypot(without.scatter_log_sd,
+                                belief.JitterAt(without.breakdown.exposed() / without.step_time));
+  const double late = std::hypot(belief.ScatterAt(0), belief.JitterAt(0));
+  const double spread = PlausibleTruth().workloads.at("resnet50").straggler_spread() *
+                        (predictor.Terms(plan).micro / without.step_time);
+  for (const double times : {0.1, 0.2, 0.6, 0.9, 2.0}) {
+    SCOPED_TRACE(times);
+    const Duration<> arrival = servers.slow_cycle * times;
+    plan.input_rate = Samples(32.0) / arrival;
+    const Prediction p = predictor.Predict(plan);
+    Noise normal(5);
+    std::vector<double> cycles;
+    for (int worker = 0; worker < kWorkers; ++worker) {
+      const double mean = (worker == 0 ? servers.slow_cycle : servers.fast_cycle).si();
+      for (double now = 0; now < 5'000 * servers.slow_cycle.si(); now += cycles.back()) {
+        const double z = normal.Next();
+        const double by_compute = z < 0 ? spread * z : std::log1p(spread * z);
+        cycles.push_back(
+            std::max(mean * std::exp(std::copysign(std::hypot(by_compute, own * z), z)),
+                     arrival.si() * std::exp(late * z)));
+      }
+    }
+    std::sort(cycles.begin(), cycles.end());
+    const auto quantile = [&](double q) {
+      return cycles[static_cast<std::size_t>(q * static_cast<double>(cycles.size()))];
+    };
+    EXPECT_NEAR(p.p50.si() / quantile(0.5), 1, 0.01);
+    EXPECT_NEAR(p.p95.si() / quantile(0.95), 1, 0.01);
+    EXPECT_NEAR(p.p99.si() / quantile(0.99), 1, 0.01);
+    EXPECT_EQ(p.p95 > servers.slow_cycle * 0.8, times > 0.5) << "slow cycles are more than 5 %";
+  }
+}
+
 TEST(Input, NamesWhatBinds) {
   const Predictor predictor = Calibrated();
   Plan plan = AllreducePlan({2, 2}, 32);
