@@ -78,8 +78,9 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
                                  const std::map<std::string, Workload>& workloads,
                                  const std::map<std::string, Device>& devices,
                                  const std::vector<ParameterStatement>& statements) {
-  const ClusterPriors cluster_priors = MakeClusterPriors(
-      cluster, cluster.device_facts ? cluster.device_facts : DataSheetOf(devices, cluster.device));
+  const std::optional<Device> device_of_cluster =
+      cluster.device_facts ? cluster.device_facts : DataSheetOf(devices, cluster.device);
+  const ClusterPriors cluster_priors = MakeClusterPriors(cluster, device_of_cluster);
   BeginBlock(Kind::kCluster, kClusterParameterCount);
   for (std::size_t i = 0; i < cluster_priors.size(); ++i) {
     Add(kClusterScope, kClusterParameterSpecs[i], cluster_priors[i]);
@@ -88,7 +89,8 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
   for (const Host& host : cluster.hosts) own_links.emplace(host.name, &host.link);
   const auto link_prior = [&](const std::string& host) {
     const auto known = own_links.find(host);
-    return HostLinkPrior(cluster, known == own_links.end() ? LinkFacts() : *known->second);
+    return HostLinkPrior(cluster, device_of_cluster,
+                         known == own_links.end() ? LinkFacts() : *known->second);
   };
   for (const std::vector<std::string>& hosts : GroupHosts(own_links, runs)) {
     const int offset = BeginBlock(Kind::kHosts, 1);

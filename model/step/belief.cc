@@ -143,7 +143,7 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
   for (const Host& host : cluster.hosts) {
     if (!host.link.bandwidth) continue;
     host_links_.emplace_back(host.name, static_cast<int>(log_values_.size()));
-    add(HostLinkPrior(cluster, host.link));
+    add(HostLinkPrior(cluster, facts, host.link));
   }
   log_covariance_ = Eigen::Map<const Eigen::VectorXd>(sds.data(), static_cast<long>(sds.size()))
                         .array()

@@ -33,6 +33,14 @@ double PassesBeside(Optimizer optimizer) {
   return passes(optimizer) / passes(Optimizer::kMomentum);
 }
 
+// The line rate of links that nobody states.
+Prior UnstatedLinkPrior(const Cluster& cluster, const std::optional<Device>& device) {
+  if (device && device->device_link && cluster.devices_per_node > 1) {
+    return {kCardToDeviceLink * device->device_link->si(), kCardToDeviceLinkLogSd};
+  }
+  return PriorOf(kClusterParameterSpecs[kLinkBandwidth]);
+}
+
 }  // namespace
 
 Prior PriorOf(const ParameterSpec& spec) {
@@ -42,9 +50,9 @@ Prior PriorOf(const ParameterSpec& spec) {
 ClusterPriors MakeClusterPriors(const Cluster& cluster, const std::optional<Device>& device) {
   ClusterPriors priors;
   for (std::size_t i = 0; i < priors.size(); ++i) priors[i] = PriorOf(kClusterParameterSpecs[i]);
-  if (cluster.link.bandwidth) {
-    priors[kLinkBandwidth] = {cluster.link.bandwidth->si(), kStatedLinkLogSd};
-  }
+  priors[kLinkBandwidth] = cluster.link.bandwidth
+                               ? Prior{cluster.link.bandwidth->si(), kStatedLinkLogSd}
+                               : UnstatedLinkPrior(cluster, device);
   std::optional<DataRate<>> device_link = cluster.device_link.bandwidth;
   if (!device_link && device && cluster.devices_per_node > 1) device_link = device->device_link;
   if (device_link) {
@@ -59,10 +67,11 @@ ClusterPriors MakeClusterPriors(const Cluster& cluster, const std::optional<Devi
   return priors;
 }
 
-Prior HostLinkPrior(const Cluster& cluster, const LinkFacts& own) {
+Prior HostLinkPrior(const Cluster& cluster, const std::optional<Device>& device,
+                    const LinkFacts& own) {
   if (own.bandwidth) return {own.bandwidth->si(), kStatedLinkLogSd};
   if (cluster.link.bandwidth) return {cluster.link.bandwidth->si(), kHostLinkLogSd};
-  return PriorOf(kClusterParameterSpecs[kLinkBandwidth]);
+  return UnstatedLinkPrior(cluster, device);
 }
 
 WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<Device>& device,

@@ -25,6 +25,13 @@ struct Prior {
 // (HKBU), 1.0 by NCCL and 0.53 or more by Gloo (tc_netem_collectives); together 0.99
 // (docs/reference/sources.md). Ports that had negotiated a lower rate are no part of it.
 inline constexpr double kStatedLinkLogSd = 0.35;
+// The line rate of a card that nobody states, of nodes whose devices have links of their own by
+// their data sheet: such boards stand in machines that are built for networks, whose cards grow
+// with PCI Express as these links do. Of one device's links, each way, a card carries 0.02 (AWS
+// p3.16xlarge: 25 Gbit/s), 0.04 (Google a2, AWS p4d, Polaris), 0.08 (AWS p3dn, Azure ND40rs v2,
+// DGX-1 with V100, DGX A100), 0.11 (AWS p5, DGX H100) or 0.17 (LUMI).
+inline constexpr double kCardToDeviceLink = 0.07;
+inline constexpr double kCardToDeviceLinkLogSd = 1.1;
 // What a rate tells of the share that is reached of another. A slower link than those of the runs
 // is filled at least as well by what filled them; a faster one shows what had no need to be fast.
 inline constexpr double kShareLogSdPerDoubling = 0.15;
@@ -69,11 +76,14 @@ using ClusterPriors = std::array<Prior, kClusterParameterCount>;
 using WorkloadPriors = std::array<Prior, kWorkloadParameterCount>;
 
 // The table's priors, centred on what the cluster file states: its link and its device link; where
-// it states no device link, nodes of several devices begin with that of their data sheet.
+// it states no device link, nodes of several devices begin with that of their data sheet, and where
+// it states no link, with one that goes with it.
 ClusterPriors MakeClusterPriors(const Cluster& cluster, const std::optional<Device>& device);
 
-// The line rate of one host's link: its own statement, else the cluster's.
-Prior HostLinkPrior(const Cluster& cluster, const LinkFacts& own);
+// The line rate of one host's link: its own statement, else the cluster's, else what its devices
+// let expect.
+Prior HostLinkPrior(const Cluster& cluster, const std::optional<Device>& device,
+                    const LinkFacts& own);
 
 // The table's prior, whatever is stated.
 Prior PriorOf(const ParameterSpec& spec);

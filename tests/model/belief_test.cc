@@ -116,7 +116,7 @@ TEST(BeliefWithoutRuns, IsThePriors) {
   }
   ASSERT_EQ(belief.host_links().size(), 1U) << "b states no bandwidth";
   EXPECT_EQ(belief.host_links()[0].first, "a");
-  expect(belief.host_links()[0].second, HostLinkPrior(cluster, cluster.hosts.front().link));
+  expect(belief.host_links()[0].second, HostLinkPrior(cluster, T4(), cluster.hosts.front().link));
   Eigen::MatrixXd off_diagonal = belief.log_covariance();
   off_diagonal.diagonal().setZero();
   EXPECT_EQ(off_diagonal.cwiseAbs().maxCoeff(), 0);

@@ -121,6 +121,31 @@ TEST(ClusterPriors, HostsBeginWithTheLinksOfTheirDevice) {
   EXPECT_EQ(MakeClusterPriors(cluster, device)[kHostBandwidth].log_sd, of_sheet.log_sd);
 }
 
+// Machines of such boards are built for networks; those of others, or with a single board, may have
+// any link. What is stated comes first.
+TEST(ClusterPriors, AnUnstatedLinkGoesWithTheLinksOfTheDevices) {
+  Device device;
+  device.device_link = GigabytesPerSecond(150.0);
+  Cluster cluster;
+  const auto link = [&] { return MakeClusterPriors(cluster, device)[kLinkBandwidth]; };
+  const Prior of_table = PriorOf(kClusterParameterSpecs[kLinkBandwidth]);
+  EXPECT_EQ(link().si, of_table.si);
+  cluster.devices_per_node = 8;
+  EXPECT_DOUBLE_EQ(link().si, 10.5e9);
+  for (const double gbps : {25.0, 100.0, 400.0}) {
+    EXPECT_LT(std::abs(std::log(gbps * 1e9 / 8 / link().si)), 1.645 * link().log_sd) << gbps;
+  }
+  EXPECT_EQ(HostLinkPrior(cluster, device, LinkFacts()).si, link().si);
+  EXPECT_EQ(HostLinkPrior(cluster, device, LinkFacts()).log_sd, link().log_sd);
+  cluster.link.bandwidth = GigabitsPerSecond(25.0);
+  EXPECT_EQ(link().si, 25e9 / 8);
+  EXPECT_LT(link().log_sd, of_table.log_sd);
+  cluster.link.bandwidth.reset();
+  device.device_link.reset();
+  EXPECT_EQ(link().si, of_table.si);
+  EXPECT_EQ(link().log_sd, of_table.log_sd);
+}
+
 // Over RDMA a card reads from a node's only device through PCI Express; the kernel copies nothing.
 TEST(ClusterPriors, CardsReadFromOneDeviceThroughPciExpress) {
   Device device;
@@ -151,19 +176,20 @@ TEST(ClusterPriors, CardsReadFromOneDeviceThroughPciExpress) {
 
 TEST(HostLinkPrior, GoesFromTheHostToTheClusterToTheTable) {
   Cluster cluster;
-  const Prior table = HostLinkPrior(cluster, LinkFacts());
+  const Prior table = HostLinkPrior(cluster, std::nullopt, LinkFacts());
   EXPECT_EQ(table.si, 10e9 / 8);
   cluster.link.bandwidth = GigabitsPerSecond(1.0);
-  const Prior of_cluster = HostLinkPrior(cluster, LinkFacts());
+  const Prior of_cluster = HostLinkPrior(cluster, std::nullopt, LinkFacts());
   EXPECT_EQ(of_cluster.si, 1e9 / 8);
-  const Prior of_host = HostLinkPrior(cluster, {.bandwidth = MegabitsPerSecond(100.0)});
+  const Prior of_host =
+      HostLinkPrior(cluster, std::nullopt, {.bandwidth = MegabitsPerSecond(100.0)});
   EXPECT_EQ(of_host.si, 100e6 / 8);
   // A statement is as certain wherever it stands; one about all says less of a single host.
   EXPECT_EQ(of_host.log_sd, MakeClusterPriors(cluster, std::nullopt)[kLinkBandwidth].log_sd);
   EXPECT_LT(of_host.log_sd, of_cluster.log_sd);
   EXPECT_LT(of_cluster.log_sd, table.log_sd);
   const LinkFacts slow = {.rtt = Milliseconds(1.0)};
-  EXPECT_EQ(HostLinkPrior(cluster, slow).si, of_cluster.si);
+  EXPECT_EQ(HostLinkPrior(cluster, std::nullopt, slow).si, of_cluster.si);
 }
 
 TEST(WorkloadPriors, AreTheTableWithoutADataSheet) {
