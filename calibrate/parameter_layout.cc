@@ -135,17 +135,19 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
     for (std::size_t i = 0; i < priors.size(); ++i) {
       Add(scope, kWorkloadParameterSpecs[i], priors[i]);
     }
+    FittedParameter& fixed = parameters_[static_cast<std::size_t>(offset + kFixedTime)];
     if (HasSheetTime(workload, device)) {
       FittedParameter& sample = parameters_[static_cast<std::size_t>(offset + kSampleTime)];
       sample.relative_to = device_offset.at(run.device);
       sample.prior.log_sd = kWorkloadSpeedLogSd;
       parameters_[static_cast<std::size_t>(offset + kFloorTime)].prior =
           FloorBesideSamples(priors[kFixedTime].si, priors[kSampleTime].si);
+      fixed.prior = FixedBesideSheet(priors[kFixedTime].si);
+    } else {
+      fixed.times = kFixedToSamples * smallest_batch.at(scope);
+      fixed.multiple_of = offset + kSampleTime;
+      fixed.prior.log_sd = kFixedToSamplesLogSd;
     }
-    FittedParameter& time = parameters_[static_cast<std::size_t>(offset + kFixedTime)];
-    time.times = kFixedToSamples * smallest_batch.at(scope);
-    time.multiple_of = offset + kSampleTime;
-    time.prior.log_sd = kFixedToSamplesLogSd;
   }
   for (const ParameterStatement& statement : statements) Apply(statement);
   for (FittedParameter& p : parameters_) {

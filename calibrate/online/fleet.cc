@@ -280,7 +280,7 @@ struct Taught {
     const int batch = report.smallest_batch;
     if (IsSmallest(batch, state.smallest_batch)) {
       const Lesson before = TakeOut(&state);
-      state.RelateFixedTime(batch);
+      state.KnowSmallestBatch(batch);
       Enter(before, &state);
     }
     EnterBeside(report.lesson, &state);

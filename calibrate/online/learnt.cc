@@ -408,7 +408,7 @@ std::vector<Slot> SlotsOf(const State& state) {
   std::vector<Slot> slots;
   if (before) {
     Eigen::MatrixXd covariance = belief.CovarianceWith(*before).transpose();
-    if (state.smallest_batch > 0) {
+    if (state.FixedTimeGoesWithSamples()) {
       covariance.col(internal::kFixedPosition) = covariance.col(internal::kSamplePosition);
     }
     const Eigen::MatrixXd slopes = SlopesOf(covariance, state.root);
@@ -439,9 +439,6 @@ std::vector<Slot> SlotsOf(const State& state) {
     Slot slot = MakeSlot(device, kDeviceSpeedSpec, std::log(prior.si), prior.log_sd);
     Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(1, state.size());
     covariance(0, internal::kSamplePosition) = -prior.log_sd * prior.log_sd;
-    if (state.smallest_batch > 0) {
-      covariance(0, internal::kFixedPosition) = covariance(0, internal::kSamplePosition);
-    }
     slot.slopes = SlopesOf(covariance, state.root).row(0);
     slots.push_back(std::move(slot));
   }
@@ -452,6 +449,14 @@ std::vector<Slot> SlotsOf(const State& state) {
 
 void internal::OnlineState::Descend(const Eigen::VectorXd& from) {
   SetY(Minimum(*this, scatter, true).From(from).y);
+  LineariseAll();
+}
+
+void internal::OnlineState::DescendFrom(const std::vector<Eigen::VectorXd>& starts) {
+  const Minimum minimum(*this, scatter, true);
+  Minimum::Point best = minimum.From(y);
+  for (const Eigen::VectorXd& other : starts) best = minimum.Better(best, other);
+  SetY(best.y);
   LineariseAll();
 }
 

@@ -105,7 +105,7 @@ void internal::OnlineState::Import(const OnlineRecord& record) {
     anew = true;
     earlier_rows = record.earlier_rows;
   }
-  if (record.smallest_batch > 0) RelateFixedTime(record.smallest_batch);
+  if (record.smallest_batch > 0) KnowSmallestBatch(record.smallest_batch);
   KnowLeastActivations(record.least_activations);
   CheckSame("start_log_values", record.start_log_values, centre);
   CheckSame("start_log_sds", record.start_log_sds, root.rowwise().norm());

@@ -259,26 +259,41 @@ internal::OnlineState::OnlineState(Cluster of, const Workload& workload,
   Rebuild();
 }
 
-void internal::OnlineState::RelateFixedTime(int batch) {
+bool internal::OnlineState::FixedTimeGoesWithSamples() const {
+  const ComputeBelief compute = start.belief().compute();
+  return smallest_batch > 0 && compute != ComputeBelief::kDataSheet &&
+         compute != ComputeBelief::kFromDevice;
+}
+
+void internal::OnlineState::KnowSmallestBatch(int batch) {
   if (start.belief().origin(kFixedPosition) != Origin::kPrior) return;
   const Eigen::VectorXd x = centre + root * y;
-  if (smallest_batch == 0) {
-    const ComputeBelief compute = start.belief().compute();
-    Eigen::MatrixXd covariance = root * root.transpose();
-    if (compute == ComputeBelief::kDataSheet || compute == ComputeBelief::kFromDevice) {
-      const Prior floor =
-          FloorBesideSamples(std::exp(centre[kFixedPosition]), std::exp(centre[kSamplePosition]));
-      centre[kFloorPosition] = std::log(floor.si);
-      covariance(kFloorPosition, kFloorPosition) = floor.log_sd * floor.log_sd;
-    }
-    covariance.row(kFixedPosition) = covariance.row(kSamplePosition);
-    covariance.col(kFixedPosition) = covariance.row(kSamplePosition).transpose();
-    covariance(kFixedPosition, kFixedPosition) =
-        covariance(kSamplePosition, kSamplePosition) + kFixedToSamplesLogSd * kFixedToSamplesLogSd;
-    root = RootOf(covariance);
-  }
+  const bool first_batch = smallest_batch == 0;
   smallest_batch = batch;
-  centre[kFixedPosition] = centre[kSamplePosition] + std::log(kFixedToSamples * batch);
+  const bool by_samples = FixedTimeGoesWithSamples();
+  if (first_batch) {
+    Eigen::MatrixXd covariance = root * root.transpose();
+    if (by_samples) {
+      covariance.row(kFixedPosition) = covariance.row(kSamplePosition);
+      covariance.col(kFixedPosition) = covariance.row(kSamplePosition).transpose();
+      covariance(kFixedPosition, kFixedPosition) = covariance(kSamplePosition, kSamplePosition) +
+                                                   kFixedToSamplesLogSd * kFixedToSamplesLogSd;
+    } else {
+      const double of_sheet = std::exp(centre[kFixedPosition]);
+      const Prior floor = FloorBesideSamples(of_sheet, std::exp(centre[kSamplePosition]));
+      const Prior fixed = FixedBesideSheet(of_sheet);
+      centre[kFloorPosition] = std::log(floor.si);
+      centre[kFixedPosition] = std::log(fixed.si);
+      covariance(kFloorPosition, kFloorPosition) = floor.log_sd * floor.log_sd;
+      covariance(kFixedPosition, kFixedPosition) = fixed.log_sd * fixed.log_sd;
+    }
+    root = RootOf(covariance);
+  } else if (!by_samples) {
+    return;  // whichever batch is the smallest
+  }
+  if (by_samples) {
+    centre[kFixedPosition] = centre[kSamplePosition] + std::log(kFixedToSamples * batch);
+  }
   if (rows == 0) {
     SetY(y);
     Rebuild();
@@ -510,7 +525,7 @@ void internal::OnlineState::LearnTogether(std::span<const MeasuredStep> steps) {
     range.Include(start.cluster(), step.plan, scope());
     smallest = std::min(smallest, step.plan.smallest_batch());
   }
-  RelateFixedTime(smallest);
+  KnowSmallestBatch(smallest);
   rows = static_cast<std::int64_t>(steps.size());
   Settle(true);
   const bool starts_by_runs = cluster.calibration && !cluster.calibration->sources.empty();
@@ -554,7 +569,7 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   drift.Add(std::move(row));
   const bool smaller = smallest_batch > 0 && plan.smallest_batch() < smallest_batch;
   if (!anew && (rows == 0 || smaller)) {
-    RelateFixedTime(plan.smallest_batch());
+    KnowSmallestBatch(plan.smallest_batch());
     Learn(plan, at, Answer(plans[at], log_values, values, &at_hosts), at_hosts, log_time);
   } else {
     Learn(plan, at, answer, at_hosts, log_time);
@@ -671,7 +686,7 @@ void internal::OnlineState::DoubtStart() {
   FreeHosts(&*freed.calibration);
   Free({kAllDrifting.begin(), kAllDrifting.end()}, scope(), &*freed.calibration);
   OnlineState other(std::move(freed), start.workload(), device_facts, start.device());
-  if (smallest_batch > 0) other.RelateFixedTime(smallest_batch);
+  if (smallest_batch > 0) other.KnowSmallestBatch(smallest_batch);
   // What y is there: L^-1 M of its root M.
   Eigen::MatrixXd turn(size(), size());
   for (Eigen::Index i = 0; i < size(); ++i) turn.col(i) = YOf(centre + other.root.col(i));

@@ -141,7 +141,10 @@ struct OnlineState {
   Eigen::MatrixXd root;       // L
   Eigen::VectorXd low, high;  // of x
   double start_scatter;       // of one step, before any row
-  int smallest_batch = 0;     // to which the start relates fixed_time; 0 where it does not
+  // That was observed; 0 before, and where fixed_time is no prior. The start relates fixed_time to
+  // its samples where no data sheet tells the time of the layers.
+  int smallest_batch = 0;
+  bool FixedTimeGoesWithSamples() const;
   std::string scope() const { return WorkloadScope(start.workload(), start.device()); }
 
   // ---- What was learnt.
@@ -165,9 +168,10 @@ struct OnlineState {
   Eigen::VectorXd values;                // exp of it
   Eigen::VectorXd scratch;
 
-  // The start knows fixed_time as a share of the samples of that batch, the smallest that was
-  // observed, where nothing but its prior tells it.
-  void RelateFixedTime(int batch);
+  // Where nothing but its prior tells fixed_time, it is that of a fit to runs from here on: by what
+  // a data sheet tells, or as a share of the samples of this batch, the smallest that was
+  // observed.
+  void KnowSmallestBatch(int batch);
 
   // ---- Arithmetic.
   Eigen::Index size() const { return centre.size(); }
@@ -195,6 +199,8 @@ struct OnlineState {
   void LineariseAll();
   // To the minimum below `from`, each step of which lowers the cost.
   void Descend(const Eigen::VectorXd& from);
+  // The same, to the lowest of those below y and these.
+  void DescendFrom(const std::vector<Eigen::VectorXd>& starts);
   // The least cost, from where the rows have led, of rows of that scatter.
   double CostAt(double of_scatter) const;
   // The scatter, and the minimum from where the rows have led, or from other starts as well.

@@ -59,9 +59,10 @@ ColumnSet ColumnsThatMatter(const StepFacts& facts, bool own_link) {
   const bool helpers = TraitsOf(facts.strategy).helpers;
   const bool between_nodes = internal::LeavesNode(facts);
   const bool rdma = internal::ExchangeLink(facts)->rdma();
-  const bool loss = facts.link.loss.value_or(0) > 0 || facts.server_link.loss.value_or(0) > 0;
+  const auto holds = [](const LinkFacts& link) { return link.rtt || link.loss.value_or(0) > 0; };
+  const bool to_servers = facts.server.HasOwnLink(facts.servers);
   const bool held_back =
-      between_nodes && !rdma && (loss || facts.link.rtt || facts.server_link.rtt);
+      between_nodes && !rdma && (holds(facts.link) || (to_servers && holds(facts.server_link)));
   columns.set();
   set(kLinkColumn, own_link && between_nodes);
   set(kShareColumn, between_nodes && (facts.link.bandwidth || facts.server_link.bandwidth));

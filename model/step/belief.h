@@ -75,7 +75,7 @@ class Belief {
   const std::vector<double>& log_values() const { return log_values_; }
   double log_value(int position) const { return log_values_[static_cast<std::size_t>(position)]; }
   const Eigen::MatrixXd& log_covariance() const { return log_covariance_; }
-  // The values by other explanations of the fitted runs, a column for each (model/step/alternatives.h).
+  // The values by other explanations of the runs, a column each (model/step/alternatives.h).
   const Eigen::MatrixXd& log_alternatives() const { return log_alternatives_; }
   Origin origin(int position) const { return origins_[static_cast<std::size_t>(position)]; }
   ComputeBelief compute() const { return compute_; }

@@ -45,8 +45,8 @@ bool IsToldBy(const CalibratedRange::Exchange& ran, int column, Transport over) 
 }
 
 // Whether runs were fitted that it could have held back. Where nobody says how they exchanged, all
-// that left a node are taken to tell all. What a window or a timeout holds back hangs on round trips
-// and losses, of which each plan has its own and a calibration keeps none.
+// that left a node are taken to tell all. What a window or a timeout holds back hangs on round
+// trips and losses, of which each plan has its own and a calibration keeps none.
 bool IsTold(int column, const Belief& belief, Transport over) {
   if (IsWorkloadColumn(column)) {
     const ComputeBelief compute = belief.compute();

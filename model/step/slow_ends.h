@@ -27,8 +27,8 @@
 // they used (CalibratedRange::exchanges): rings tell no rate of servers, and exchanges over TCP
 // tell nothing of links over RDMA. Behind a link of 1 Gbit/s flows, hosts and servers of any higher
 // rate are hidden: to a plan that states a faster link runs have told of these that they are no
-// slower than 1 Gbit/s, where their slow end is then. What a window and a timeout hold back hangs on
-// a plan's round trips and losses, and no run tells it of others. Compute is a pace that no run has
+// slower than 1 Gbit/s, where their slow end is then. What windows and timeouts hold back is by a
+// plan's round trips and losses, and no run tells it of others. Compute is a pace that no run has
 // told where its data sheet, or nothing at all, tells it: an exchange that hides all of it at the
 // centre does not where compute is slow.
 //

@@ -272,9 +272,9 @@ TEST(Priors, OfOneValueAroundAnother) {
         MakeWorkloadPriors(*FindWorkload(run.workload), known ? std::optional(t4) : std::nullopt);
     for (const int i : {kSampleTime, kFloorTime, kFixedTime, kStragglerSpread, kUpdateTime}) {
       EXPECT_FALSE(at(i).fixed);
-      EXPECT_EQ(at(i).multiple_of, i == kFixedTime ? offset + kSampleTime : -1) << i;
+      EXPECT_EQ(at(i).multiple_of, !known && i == kFixedTime ? offset + kSampleTime : -1) << i;
       EXPECT_EQ(at(i).relative_to, known && i == kSampleTime ? speeds[0] : -1) << i;
-      const double log_sd = i == kFixedTime             ? kFixedToSamplesLogSd
+      const double log_sd = i == kFixedTime             ? (known ? 1.2 : 1)
                             : known && i == kSampleTime ? kWorkloadSpeedLogSd
                             : i == kFloorTime           ? kWorkloadParameterSpecs[i].prior_log_sd
                                                         : priors[i].log_sd;
@@ -283,6 +283,10 @@ TEST(Priors, OfOneValueAroundAnother) {
       const double si =
           known && i == kFloorTime ? priors[kFixedTime].si + priors[kSampleTime].si : priors[i].si;
       EXPECT_DOUBLE_EQ(at(i).prior.si, si) << i;
+    }
+    if (known) {
+      EXPECT_DOUBLE_EQ(at(kFixedTime).prior.si, 3.3 * priors[kFixedTime].si);
+      continue;
     }
     const double samples = 0.25 * run.plan.local_batch;
     EXPECT_DOUBLE_EQ(at(kFixedTime).times, samples);
@@ -317,8 +321,8 @@ TEST(Stated, TakesThePlaceOfWhatWasBelieved) {
     if (with_factor) {
       EXPECT_DOUBLE_EQ(sample.prior.log_sd, std::log(2.0));
     }
-    // The constant part follows it.
-    EXPECT_DOUBLE_EQ(at(runs[0], kFixedTime).prior.si, 0.25 * 32 * 0.007);
+    // The constant part is the host's and the layers'.
+    EXPECT_EQ(at(runs[0], kFixedTime).multiple_of, -1);
     EXPECT_EQ(at(runs[0], kFixedTime).source, "");
     EXPECT_NE(at(runs[1], kSampleTime).prior.si, 0.007);
     EXPECT_FALSE(at(runs[1], kSampleTime).fixed);

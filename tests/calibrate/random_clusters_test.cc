@@ -23,16 +23,6 @@ constexpr int kClusters = 200;
 constexpr double kNoise = 0.05;
 constexpr double kNinetyFivePercent = 1.959964;
 
-// A value of the prior that is within the parameter's range.
-double Draw(const Prior& prior, const ParameterSpec& spec, Noise* noise) {
-  for (int i = 0; i < 100; ++i) {
-    const double si = prior.si * std::exp(prior.log_sd * noise->Next());
-    const double value = si / spec.si_per_unit;
-    if (value >= spec.low && value <= spec.high) return si;
-  }
-  return prior.si;
-}
-
 struct RandomCluster {
   Truth truth;
   double speed = 1;
@@ -42,20 +32,19 @@ RandomCluster DrawCluster(Noise* noise) {
   RandomCluster drawn;
   const ClusterPriors cluster = MakeClusterPriors(SyntheticCluster(), std::nullopt);
   for (std::size_t i = 0; i < cluster.size(); ++i) {
-    drawn.truth.cluster.si[i] = Draw(cluster[i], kClusterParameterSpecs[i], noise);
+    drawn.truth.cluster.si[i] = DrawFrom(cluster[i], kClusterParameterSpecs[i], noise);
   }
-  drawn.speed = Draw(PriorOf(kDeviceSpeedSpec), kDeviceSpeedSpec, noise);
+  drawn.speed = DrawFrom(PriorOf(kDeviceSpeedSpec), kDeviceSpeedSpec, noise);
   for (const char* name : {"resnet50", "bert_base", "resnet18_cifar10"}) {
     WorkloadPriors priors = MakeWorkloadPriors(*FindWorkload(name), T4());
+    priors[kFloorTime] = FloorBesideSamples(priors[kFixedTime].si, priors[kSampleTime].si);
+    priors[kFixedTime] = FixedBesideSheet(priors[kFixedTime].si);
     priors[kSampleTime].si /= drawn.speed;
     priors[kSampleTime].log_sd = kWorkloadSpeedLogSd;
     auto& si = drawn.truth.workloads[name].si;
     for (std::size_t i = 0; i < priors.size(); ++i) {
-      si[i] = Draw(priors[i], kWorkloadParameterSpecs[i], noise);
+      si[i] = DrawFrom(priors[i], kWorkloadParameterSpecs[i], noise);
     }
-    const int smallest = SyntheticBatches(name).front();
-    const Prior fixed = {kFixedToSamples * smallest * si[kSampleTime], kFixedToSamplesLogSd};
-    si[kFixedTime] = Draw(fixed, kWorkloadParameterSpecs[kFixedTime], noise);
   }
   return drawn;
 }

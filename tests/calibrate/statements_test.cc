@@ -321,8 +321,7 @@ TEST(StatedSpeed, LeavesTheSpreadOfTheWorkload) {
     const double of_speed = is_stated ? 0 : kDeviceSpeedSpec.prior_log_sd;
     const double of_samples = std::hypot(kWorkloadSpeedLogSd, of_speed);
     EXPECT_NEAR(spread("sample_time"), of_samples, 1e-12) << is_stated;
-    EXPECT_NEAR(spread("fixed_time"), std::hypot(kFixedToSamplesLogSd, of_samples), 1e-12)
-        << is_stated;
+    EXPECT_NEAR(spread("fixed_time"), kFixedToSheetLogSd, 1e-12) << is_stated;
   }
 }
 

@@ -20,6 +20,7 @@
 #include "data/workloads/catalog.h"
 #include "model/statistics/normal.h"
 #include "model/step/parameter_specs.h"
+#include "model/step/priors.h"
 #include "model/step/step.h"
 
 namespace stepcast {
@@ -164,6 +165,16 @@ class Noise {
  private:
   std::mt19937_64 engine_;
 };
+
+// A value of the prior that is within the parameter's range.
+inline double DrawFrom(const Prior& prior, const ParameterSpec& spec, Noise* noise) {
+  for (int i = 0; i < 100; ++i) {
+    const double si = prior.si * std::exp(prior.log_sd * noise->Next());
+    const double value = si / spec.si_per_unit;
+    if (value >= spec.low && value <= spec.high) return si;
+  }
+  return prior.si;
+}
 
 // The problem that `Add` fills with runs of the truth.
 class SyntheticProblem {

@@ -59,7 +59,7 @@ TEST(SlowEnds, AreSmallRatesAndLargeTimes) {
 }
 
 // A data sheet tells what samples take within a factor of two, behind which an exchange may be
-// hidden or not: times of compute are told by runs of the workload alone, on this device or another.
+// hidden or not: times of compute are told by runs of the workload alone, here or elsewhere.
 TEST(SlowEnds, OfTimesAreThoseThatNothingTells) {
   const auto columns = [](const Cluster& cluster, const std::string& workload,
                           const std::optional<Device>& facts) {
