@@ -79,9 +79,10 @@ void CheckLesson(const OnlineState& state) {
   throw InputError({}, "", "is of more than rows can have told");
 }
 
-// The same by the positions of another state. Where a calibration tells of hosts, these have
+// Positions in two states of what is in both. Where a calibration tells of hosts, these have
 // positions there beside those of the cluster's file; no row tells of what no host has any more.
-Lesson Aligned(const Lesson& lesson, const OnlineState& from, const OnlineState& to) {
+std::vector<std::pair<Eigen::Index, Eigen::Index>> SamePositions(const OnlineState& from,
+                                                                 const OnlineState& to) {
   std::map<std::string, Eigen::Index> hosts;
   const auto name = [](const OnlineState& state, Eigen::Index position) -> std::string {
     const Belief& belief = state.start.belief();
@@ -90,13 +91,22 @@ Lesson Aligned(const Lesson& lesson, const OnlineState& from, const OnlineState&
   };
   for (Eigen::Index i = Belief::kHostOffset; i < from.size(); ++i) hosts.emplace(name(from, i), i);
   hosts.erase("");
-  std::vector<Eigen::Index> here;
-  std::vector<Eigen::Index> there;
+  std::vector<std::pair<Eigen::Index, Eigen::Index>> same;
   for (Eigen::Index i = 0; i < to.size(); ++i) {
     const auto found = i < Belief::kHostOffset ? hosts.end() : hosts.find(name(to, i));
     if (i >= Belief::kHostOffset && found == hosts.end()) continue;
-    here.push_back(i < Belief::kHostOffset ? i : found->second);
-    there.push_back(i);
+    same.emplace_back(i < Belief::kHostOffset ? i : found->second, i);
+  }
+  return same;
+}
+
+// The same by the positions of another state.
+Lesson Aligned(const Lesson& lesson, const OnlineState& from, const OnlineState& to) {
+  std::vector<Eigen::Index> here;
+  std::vector<Eigen::Index> there;
+  for (const auto& [one, other] : SamePositions(from, to)) {
+    here.push_back(one);
+    there.push_back(other);
   }
   Lesson aligned(to.size());
   aligned.information(there, there) = lesson.information(here, here);
@@ -213,18 +223,6 @@ Lesson TakeOut(OnlineState* state) {
   return lesson;
 }
 
-// Enters a lesson beside those that were entered before.
-void EnterBeside(Lesson lesson, OnlineState* state) {
-  state->Rebuild();
-  Lesson others = LessonOf(*state, false);
-  if (WidenWhereChanged(AnyChange(*state), &lesson, &others)) {
-    TakeOut(state);
-    Enter(others, state);
-  }
-  Enter(lesson, state);
-  state->Rebuild();
-}
-
 // Takes what is known for that of others, who differ by so much.
 void Widen(const Eigen::VectorXd& variance, OnlineState* state) {
   const Eigen::MatrixXd one = Eigen::MatrixXd::Identity(state->size(), state->size());
@@ -240,35 +238,62 @@ void Widen(const Eigen::VectorXd& variance, OnlineState* state) {
   state->folded_b = information * y;
 }
 
-// Of two batches, 0 where none is known.
-bool IsSmallest(int batch, int known) { return batch > 0 && (known == 0 || batch < known); }
+// ln(SI value) by the positions of a state, from elsewhere; what is told of no such position stays.
+Eigen::VectorXd SeenFrom(const OnlineState& from, const Eigen::VectorXd& log_x,
+                         const OnlineState& to) {
+  Eigen::VectorXd seen = to.log_values;
+  for (const auto& [here, there] : SamePositions(from, to)) seen[there] = log_x[here];
+  return seen;
+}
 
-// What jobs of one workload on one device say of it to another job of it, by the positions of what
-// is taught of it.
-struct Report {
-  Lesson lesson;
-  std::int64_t rows;
-  int smallest_batch;  // 0 where no job has one
-  CalibratedRange range;
+using Jobs = std::vector<const OnlineState*>;
 
-  Report(const OnlineState& job, const OnlineState& taught, const std::string& scope)
-      : lesson(Aligned(
-            Widened(LessonOf(job, false), VarianceOf(job, Difference::kBetweenJobs).asDiagonal()),
-            job, taught)),
-        rows(job.rows),
-        smallest_batch(job.smallest_batch) {
-    for (const ObservedPlan& plan : job.plans) {
-      if (plan.rows > 0) range.Include(job.start.cluster(), plan.plan, scope);
+// Where the rows of jobs of one workload on one device and what was taught before meet best, by the
+// positions of the latter.
+Eigen::VectorXd CommonPoint(OnlineState all, const Jobs& jobs) {
+  const std::size_t most = std::max<std::size_t>(1, internal::kMostPlans / jobs.size());
+  double variance = 0;
+  double rows = 0;
+  std::vector<Eigen::VectorXd> starts;
+  for (const OnlineState* job : jobs) {
+    starts.push_back(all.YOf(SeenFrom(*job, job->log_values, all)));
+    if (!job->folded.isZero(0)) {
+      OnlineState forgotten = *job;
+      forgotten.plans.clear();
+      forgotten.Rebuild();
+      Enter(Aligned(LessonOf(forgotten, false), *job, all), &all);
+    }
+    std::vector<const ObservedPlan*> latest;
+    for (const ObservedPlan& plan : job->plans) latest.push_back(&plan);
+    std::sort(latest.begin(), latest.end(), [](const ObservedPlan* one, const ObservedPlan* other) {
+      return one->last > other->last;
+    });
+    latest.resize(std::min(latest.size(), most));
+    for (const ObservedPlan* plan : latest) {
+      if (plan->rows == 0) continue;
+      ObservedPlan& observed = all.plans[all.FindOrAdd(plan->plan)];
+      observed.rows += plan->rows;
+      observed.times.insert(observed.times.end(), plan->times.begin(), plan->times.end());
+      variance += plan->rows * job->scatter * job->scatter;
+      rows += plan->rows;
     }
   }
+  // A step of one job is off that point by W as well.
+  if (rows > 0) all.scatter = std::sqrt(variance / rows + kBetweenJobsLogSd * kBetweenJobsLogSd);
+  all.SetY(all.solver.solve(all.b));
+  all.DescendFrom(starts);
+  return all.log_values;
+}
 
-  void Add(const Report& other) {
-    lesson.Add(other.lesson);
-    rows += other.rows;
-    if (IsSmallest(other.smallest_batch, smallest_batch)) smallest_batch = other.smallest_batch;
-    range.Include(other.range);
-  }
-};
+// What a job's rows say where the parameters are about these.
+Lesson LessonAt(const Eigen::VectorXd& log_x, OnlineState job) {
+  job.SetY(job.YOf(log_x));
+  job.LineariseAll();
+  return LessonOf(job, false);
+}
+
+// Of two batches, 0 where none is known.
+bool IsSmallest(int batch, int known) { return batch > 0 && (known == 0 || batch < known); }
 
 // Jobs of one workload on one device that are over: what they have taught beside the cluster's
 // file, as rows that cannot be linearised anew.
@@ -276,38 +301,65 @@ struct Taught {
   OnlineState state;
 
   std::string scope() const { return state.scope(); }
-  void Take(const Report& report) {
-    const int batch = report.smallest_batch;
-    if (IsSmallest(batch, state.smallest_batch)) {
+
+  // What some of these jobs have learnt, which all run at once.
+  void Take(const Jobs& told, const Jobs& running) {
+    for (const OnlineState* job : told) {
+      if (!IsSmallest(job->smallest_batch, state.smallest_batch)) continue;
       const Lesson before = TakeOut(&state);
-      state.KnowSmallestBatch(batch);
+      state.KnowSmallestBatch(job->smallest_batch);
       Enter(before, &state);
     }
-    EnterBeside(report.lesson, &state);
-    state.range.Include(report.range);
-    state.rows = std::min(state.rows + report.rows, kMostObservedRows);
+    state.Rebuild();
+    Lesson lesson = Together(told, running);
+    const Eigen::MatrixXd change = AnyChange(state);
+    Lesson others = LessonOf(state, false);
+    if (WidenWhereChanged(change, &lesson, &others)) {
+      TakeOut(&state);
+      Enter(others, &state);
+      state.Rebuild();
+      lesson = Widened(Together(told, running), change * change.transpose());
+    }
+    Enter(lesson, &state);
+    state.Rebuild();
+    for (const OnlineState* job : told) {
+      for (const ObservedPlan& plan : job->plans) {
+        if (plan.rows > 0) state.range.Include(job->start.cluster(), plan.plan, scope());
+      }
+      state.rows = std::min(state.rows + job->rows, kMostObservedRows);
+    }
+  }
+
+ private:
+  Lesson Together(const Jobs& told, const Jobs& running) const {
+    const bool alone = running.size() == 1 && state.rows == 0;
+    const Eigen::VectorXd point = alone ? state.log_values : CommonPoint(state, running);
+    Lesson sum(state.size());
+    for (const OnlineState* job : told) {
+      const Lesson own =
+          alone ? LessonOf(*job, false) : LessonAt(SeenFrom(state, point, *job), *job);
+      const Eigen::VectorXd between_jobs = VarianceOf(*job, Difference::kBetweenJobs);
+      sum.Add(Aligned(Widened(own, between_jobs.asDiagonal()), *job, state));
+    }
+    return sum;
   }
 };
 
-// With those that are running, where they have something to tell.
-Taught WithRunning(Taught over, const std::optional<Report>& running) {
-  if (running) over.Take(*running);
-  return over;
-}
-
 // What all jobs of one workload on one device say of the cluster to other workloads.
 struct ClusterLesson {
-  std::optional<Report> running;  // of those that are
+  std::optional<Taught> with_running;  // where jobs of it run
   Lesson lesson;
   std::int64_t rows;
   CalibratedRange range;
 
-  ClusterLesson(const OnlineState& all, const std::optional<Report>& of_running)
-      : running(of_running),
-        lesson(Widened(LessonOf(all, true),
-                       VarianceOf(all, Difference::kBetweenWorkloads).asDiagonal())),
-        rows(all.rows),
-        range(all.range) {}
+  ClusterLesson(const Taught& over, std::optional<Taught> with)
+      : with_running(std::move(with)), lesson(over.state.size()) {
+    const OnlineState& all = with_running ? with_running->state : over.state;
+    lesson =
+        Widened(LessonOf(all, true), VarianceOf(all, Difference::kBetweenWorkloads).asDiagonal());
+    rows = all.rows;
+    range = all.range;
+  }
 };
 
 }  // namespace
@@ -316,22 +368,19 @@ struct Fleet::State {
   struct Running {
     std::shared_ptr<OnlineCalibration> job;
     std::string scope;
-    mutable std::optional<Report> report = {};  // as it was told last
-    mutable std::int64_t reported_revision = 0;
+    mutable std::int64_t gathered_revision = 0;
   };
 
   explicit State(Cluster of) : cluster(std::move(of)) {}
 
-  // nullptr where it has nothing to tell.
-  const Report* Tell(const Running& of) const {
-    const auto& state = *of.job->state_;
-    if (of.reported_revision != state.revision) {
-      lessons.erase(of.scope);
-      of.report.reset();
-      if (state.rows > 0) of.report.emplace(state, taught.at(of.scope).state, of.scope);
-      of.reported_revision = state.revision;
+  // The running jobs of a workload that have something to tell.
+  Jobs RunningOf(const std::string& scope) const {
+    Jobs jobs;
+    for (const auto& [name, of] : running) {
+      const OnlineState& state = *of.job->state_;
+      if (of.scope == scope && state.rows > 0) jobs.push_back(&state);
     }
-    return of.report ? &*of.report : nullptr;
+    return jobs;
   }
 
   // Brings `lessons` up to what the jobs have learnt. Of several that ask at once the first does
@@ -405,23 +454,20 @@ Cluster Fleet::State::StartOf(const Taught& own) const {
 
 void Fleet::State::Gather() const {
   const std::lock_guard lock(*gathering);
-  for (const auto& [name, job] : running) Tell(job);
-  std::map<std::string, std::optional<Report>> reports;
-  for (const auto& [name, job] : running) {
-    const Report* report = Tell(job);
-    if (report == nullptr || lessons.count(job.scope) > 0) continue;
-    std::optional<Report>& of_all = reports[job.scope];
-    if (of_all) {
-      of_all->Add(*report);
-    } else {
-      of_all = *report;
-    }
+  for (const auto& [name, of] : running) {
+    const std::int64_t revision = of.job->state_->revision;
+    if (of.gathered_revision != revision) lessons.erase(of.scope);
+    of.gathered_revision = revision;
   }
   for (const auto& [scope, of] : taught) {
-    const bool told = of.state.rows > 0 || reports.count(scope) > 0;
-    if (!told || lessons.count(scope) > 0) continue;
-    const std::optional<Report>& of_running = reports[scope];
-    lessons.try_emplace(scope, WithRunning(of, of_running).state, of_running);
+    if (lessons.count(scope) > 0) continue;
+    const Jobs jobs = RunningOf(scope);
+    std::optional<Taught> with;
+    if (!jobs.empty()) {
+      with = of;
+      with->Take(jobs, jobs);
+    }
+    if (with || of.state.rows > 0) lessons.try_emplace(scope, of, std::move(with));
   }
 }
 
@@ -435,8 +481,8 @@ Cluster Fleet::State::ParametersFor(const Taught& own) const {
   // The cluster, as other workloads know it.
   const std::string own_scope = own.scope();
   const auto same = lessons.find(own_scope);
-  OnlineState start =
-      WithRunning(own, same != lessons.end() ? same->second.running : std::nullopt).state;
+  const bool runs = same != lessons.end() && same->second.with_running;
+  OnlineState start = (runs ? *same->second.with_running : own).state;
   const bool known = start.rows > 0;
   const Lesson lesson = TakeOut(&start);
   for (Eigen::Index i = 0; i < Belief::kWorkloadOffset; ++i) {
@@ -515,12 +561,13 @@ std::shared_ptr<OnlineCalibration> Fleet::Job(const std::string& job) const {
 void Fleet::End(const std::string& job) {
   const auto found = state_->Find(job);
   Taught& taught = state_->taught.at(found->second.scope);
-  if (const Report* report = state_->Tell(found->second)) {
+  const OnlineState& over = *found->second.job->state_;
+  if (over.rows > 0) {
     Taught with = taught;  // where memory is short, nothing changes
-    with.Take(*report);
+    with.Take({&over}, state_->RunningOf(found->second.scope));
     taught = std::move(with);
   }
-  taught.state.KnowLeastActivations(found->second.job->state_->LeastActivations());
+  taught.state.KnowLeastActivations(over.LeastActivations());
   state_->Erase(found);
 }
 

@@ -11,6 +11,12 @@
 //
 //   exp(e' x - x' J x / 2),   J = C^-1 - S^-1,   e = C^-1 m - S^-1 m_0
 //
+// It is taken at the values that the job has come to. Jobs of one workload that have learnt side by
+// side have each come to values of their own, of which the rows hold alike, but not the tangents:
+// the sum of these is far from all of them. Theirs are taken at one point, at which the rows of all
+// of them and what was taught before meet best, and a job that ends is kept as it is seen from
+// there.
+//
 // Jobs have ways of their own: those of one workload on one device differ from each other by W, and
 // workloads from each other by T in how they use the cluster (frameworks, small messages, copies).
 // Seen from further off, a likelihood is as much wider:

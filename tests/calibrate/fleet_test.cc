@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <string>
@@ -221,6 +223,96 @@ TEST(Fleet, JobsThatRunTeachAsThoseThatAreOver) {
   EXPECT_EQ(running.calibration->range.max_workers, 16);
   EXPECT_EQ(over.calibration->range.max_workers, 16);
   EXPECT_EQ(over.calibration->sources.back().runs, 80);
+}
+
+// Each of some jobs of a workload of its own kind of rows: some on one device, more on some nodes.
+struct RandomJobs {
+  SyntheticProblem truth;
+  std::vector<Runs> jobs;
+  std::vector<Plan> plans;  // of all their rows
+
+  RandomJobs(int count, std::uint64_t seed) : truth(Draw(seed)) {
+    std::mt19937_64 random(seed);
+    Noise noise(seed);
+    const auto any = [&](auto... of) {
+      const std::array values{of...};
+      return values[random() % values.size()];
+    };
+    for (int i = 0; i < count; ++i) {
+      const auto add = [&](int nodes, int rows) {
+        Plan plan = AllreducePlan(Placement(static_cast<std::size_t>(nodes), 1), any(16, 32, 64));
+        plan.accumulation_steps = nodes == 1 ? 1 : any(1, 1, 2);
+        plan.overlap = Overlap::kNone;
+        plans.push_back(plan);
+        for (int row = 0; row < rows; ++row) truth.Add("resnet50", plan, 0.03 * noise.Next());
+      };
+      const std::size_t before = truth.problem().runs.size();
+      add(1, 3);
+      add(any(2, 4, 8), 8);
+      const Runs& runs = truth.problem().runs;
+      jobs.emplace_back(runs.begin() + static_cast<std::ptrdiff_t>(before), runs.end());
+    }
+  }
+
+  // |ln(forecast / truth)| of what a fleet tells a next job of the plans.
+  void Judge(const Fleet& fleet, std::vector<double>* errors) const {
+    const Workload workload = *FindWorkload("resnet50");
+    const Predictor predictor(fleet.ClusterFor(workload, T4()), workload, T4());
+    for (const Plan& plan : plans) {
+      errors->push_back(std::abs(
+          std::log(predictor.PredictStep(plan).total() / truth.TrueStep("resnet50", plan))));
+    }
+  }
+
+ private:
+  static Truth Draw(std::uint64_t seed) {
+    Noise noise(100 + seed);
+    Truth truth = PlausibleTruth();
+    for (const int rate : {kLinkBandwidth, kFlowBandwidth}) {
+      truth.cluster.si[static_cast<std::size_t>(rate)] *= std::exp(0.6 * noise.Next());
+    }
+    const double speed = std::exp(0.3 * noise.Next());
+    for (const int time : {kFixedTime, kFloorTime, kSampleTime, kUpdateTime}) {
+      truth.workloads.at("resnet50").si[static_cast<std::size_t>(time)] *= speed;
+    }
+    return truth;
+  }
+};
+
+// Jobs of one workload that run at once have each learnt what all of them know, and explain it each
+// in its own way. The next is told as well as by the same jobs in their turn.
+TEST(Fleet, JobsAtOnceTeachAsWellAsInTheirTurn) {
+  for (const int jobs : {2, 3, 5}) {
+    std::map<std::string, std::vector<double>> errors;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      const RandomJobs random(jobs, seed);
+      Fleet at_once(SyntheticCluster());
+      Fleet in_turn(SyntheticCluster());
+      for (int i = 0; i < jobs; ++i) Add(std::to_string(i), "resnet50", &at_once);
+      for (int i = 0; i < jobs; ++i) {
+        const std::string job = std::to_string(i);
+        ObserveAll(random.jobs[static_cast<std::size_t>(i)], at_once.Job(job).get());
+        ObserveAll(random.jobs[static_cast<std::size_t>(i)], Add(job, "resnet50", &in_turn).get());
+        in_turn.End(job);
+      }
+      random.Judge(in_turn, &errors["in their turn"]);
+      random.Judge(at_once, &errors["at once"]);
+      for (int i = 0; i < jobs; ++i) at_once.End(std::to_string(i));
+      random.Judge(at_once, &errors["at once, and over"]);
+    }
+    std::map<std::string, double> means;
+    for (auto& [when, of] : errors) {
+      means[when] = std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
+      const double most = *std::max_element(of.begin(), of.end());
+      std::printf(
+          "[ measured ] %d jobs %s: the next is told %.1f %% off on average, %.0f %% at most\n",
+          jobs, when.c_str(), 100 * means[when], 100 * std::expm1(most));
+      EXPECT_LT(most, std::log(2)) << jobs << " " << when;
+    }
+    for (const char* when : {"at once", "at once, and over"}) {
+      EXPECT_LT(means[when], 1.1 * means["in their turn"] + 0.002) << jobs << " " << when;
+    }
+  }
 }
 
 // Times are a workload's own: those of another are no part of what is learnt of the cluster.
