@@ -110,8 +110,9 @@ std::optional<Alternative> Profile::AlternativeAt(int parameter, double sign,
   if (distance >= kLeastDistance && outside) {
     // Between two explanations the others do not lie on a line.
     const auto at = static_cast<std::size_t>(parameter);
-    Fit met = FitHolding(parameter, end.values[at] - fit_.values[at], inside);
-    end = met.usable && RootOfRise(met) <= kAbout * kRootOfNinety ? std::move(met) : inside;
+    const Fit met = FitHolding(parameter, end.values[at] - fit_.values[at], inside);
+    const bool is_within = met.usable && RootOfRise(met) <= kAbout * kRootOfNinety;
+    end = is_within ? met : inside;
     distance = DistanceAt(parameter, sign, end.values);
   }
   if (distance < kLeastDistance) return std::nullopt;

@@ -96,7 +96,7 @@ TEST(Calibrate, KeepsHowTheRunsWereTrained) {
   const TempFolder folder;
   const std::string runs = folder.Write("runs.csv", kHeader +
                                                         "gpt2,rtx_4090,1,0,none,4,0.2\n"
-                                                        "gpt2,rtx_4090,1,0,none,8,0.35\n");
+                                                        "gpt2,rtx_4090,1,0,none,8,0.39\n");
   const std::string fitted = folder.Path("fitted.yaml");
   const std::string cluster =
       folder.Write("cluster.yaml",
@@ -109,7 +109,7 @@ TEST(Calibrate, KeepsHowTheRunsWereTrained) {
                      "--workers", "1",         "--local-batch", "8"};
   const Json silent = JsonOf(ask);
   EXPECT_EQ(silent.at("compute_source"), "calibration");
-  EXPECT_NEAR(silent.at("step_time_s").get<double>() / 0.35, 1, 0.02);
+  EXPECT_NEAR(silent.at("step_time_s").get<double>() / 0.39, 1, 0.02);
   EXPECT_EQ(JsonOf(ask + Words{"--precision", "bf16"}), silent);
   const Json single = JsonOf(ask + Words{"--precision", "fp32"});
   EXPECT_EQ(single.at("compute_source"), "calibration of it trained otherwise");
