@@ -29,12 +29,9 @@ inline constexpr Pace kPaces[] = {{.column = kLinkColumn},
                                   {.column = kHostBandwidth, .behind_link = true},
                                   {.column = kHostSharing, .slows = true},
                                   {.column = kServerRate, .behind_link = true},
-                                  {.column = kFlowWindow},
-                                  {.column = kLossTimeout, .slows = true},
                                   {.column = kWorkloadColumn + kFixedTime, .slows = true},
                                   {.column = kWorkloadColumn + kFloorTime, .slows = true},
-                                  {.column = kWorkloadColumn + kSampleTime, .slows = true},
-                                  {.column = kWorkloadColumn + kUpdateTime, .slows = true}};
+                                  {.column = kWorkloadColumn + kSampleTime, .slows = true}};
 
 // Whether runs that exchanged like this tell it to a plan over this transport, to which links and
 // flows belong.
@@ -45,15 +42,14 @@ bool IsToldBy(const CalibratedRange::Exchange& ran, int column, Transport over) 
 }
 
 // Whether runs were fitted that it could have held back. Where nobody says how they exchanged, all
-// that left a node are taken to tell all. What a window or a timeout holds back hangs on round
-// trips and losses, of which each plan has its own and a calibration keeps none.
+// that left a node are taken to tell all.
 bool IsTold(int column, const Belief& belief, Transport over) {
   if (IsWorkloadColumn(column)) {
     const ComputeBelief compute = belief.compute();
-    return compute != ComputeBelief::kDataSheet && compute != ComputeBelief::kFromDevice &&
-           compute != ComputeBelief::kPrior;
+    const bool by_sheet =
+        compute == ComputeBelief::kDataSheet || compute == ComputeBelief::kFromDevice;
+    return by_sheet ? column == kWorkloadColumn + kSampleTime : compute != ComputeBelief::kPrior;
   }
-  if (column == kFlowWindow || column == kLossTimeout) return false;
   if (const auto& exchanges = belief.fitted_exchanges()) {
     return std::any_of(exchanges->begin(), exchanges->end(),
                        [&](const auto& ran) { return IsToldBy(ran, column, over); });
@@ -164,21 +160,18 @@ double VarianceOfSlowEnds(const Belief& belief, const Belief::AtHosts& hosts,
     const double tangent =
         std::inner_product(gradient.begin(), gradient.end(), end.along.begin(), 0.0);
     const auto& [cluster, workload] = end.parameters;
-    worst.Include(end.column, tangent, step, EvaluateStep(facts, cluster, workload).total());
+    worst.Include(tangent, step, EvaluateStep(facts, cluster, workload).total());
   }
   return worst.variance();
 }
 
-void WorstEnd::Include(int column, double tangent, Duration<> step, Duration<> slow) {
-  // An update is a pace of servers, or next to nothing.
-  const bool computes = IsWorkloadColumn(column) && column != kWorkloadColumn + kUpdateTime;
-  OfKind& kind = computes ? compute_ : network_;
-  kind.tangent = std::max(kind.tangent, std::abs(tangent));
-  kind.reached = std::max(kind.reached, std::log(slow / step) / kNinetyPercent);
+void WorstEnd::Include(double tangent, Duration<> step, Duration<> slow) {
+  tangent_ = std::max(tangent_, std::abs(tangent));
+  reached_ = std::max(reached_, std::log(slow / step) / kNinetyPercent);
 }
 
 double WorstEnd::variance() const {
-  return std::max({0.0, compute_.variance(), network_.variance()});
+  return std::max(0.0, reached_ * reached_ - tangent_ * tangent_);
 }
 
 }  // namespace stepcast

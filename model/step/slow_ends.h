@@ -6,10 +6,9 @@
 // the step on a link of half the stated rate, and so may compute behind which an exchange is not
 // hidden. So each such parameter z is moved to the slow end of its 90 % range, what is correlated
 // with it goes along, and the step is evaluated there. Where the slowest of these steps is more
-// than the most that derivatives make of one such direction, it takes their place; of compute and
-// of the network, with the updates of servers, each by itself, and of the two what adds more:
+// than the most that derivatives make of one such direction, it takes their place:
 //
-//   V_e = V + max( 0, max_k ( max_z (ln+(s_z / s) / q)^2 - max_z t_z^2 ) ),   z of kind k
+//   V_e = V + max( 0, max_z (ln+(s_z / s) / q)^2 - max_z t_z^2 )
 //   t_z = sum_j g_j C_jz / sqrt(C_zz)
 //
 //   V, V_e  variance of ln(step): by derivatives, and for the upper end of the interval    [1]
@@ -27,17 +26,11 @@
 // they used (CalibratedRange::exchanges): rings tell no rate of servers, and exchanges over TCP
 // tell nothing of links over RDMA. Behind a link of 1 Gbit/s flows, hosts and servers of any higher
 // rate are hidden: to a plan that states a faster link runs have told of these that they are no
-// slower than 1 Gbit/s, where their slow end is then. What windows and timeouts hold back is by a
-// plan's round trips and losses, and no run tells it of others. Compute is a pace that no run has
-// told where its data sheet, or nothing at all, tells it: an exchange that hides all of it at the
-// centre does not where compute is slow.
+// slower than 1 Gbit/s, where their slow end is then. Compute is a pace that no run has told where
+// nothing at all tells it.
 //
-// Note too that a faster link has hardly a higher end for all this, and at each value of all
-// parameters no longer step: what takes over behind it at the centre, where derivatives jump, has
-// been at its slow end before. What is left is of sums: of several directions of which little is
-// known the derivatives of ln(step) grow as the rest of a step shrinks. Against the 95 per cent
-// quantile of steps at parameters drawn at random, which never rises with a link, upper ends
-// without any calibration are 6 per cent too low in the mean.
+// Note too that a faster link has hardly a higher end for all this: a rate behind it that takes
+// over at the centre, where derivatives jump, has been at its slow end before.
 #ifndef STEPCAST_MODEL_STEP_SLOW_ENDS_H_
 #define STEPCAST_MODEL_STEP_SLOW_ENDS_H_
 
@@ -85,23 +78,17 @@ std::vector<SlowEnd> UntoldEndsOf(const Belief& belief, const Belief::AtHosts& h
 double VarianceOfSlowEnds(const Belief& belief, const Belief::AtHosts& hosts,
                           const StepFacts& facts, const PlanGradient& gradient, Duration<> step);
 
-// The worst of a plan's ends, by derivatives and by steps, of compute and of its network.
+// The worst of a plan's ends, by derivatives and by steps.
 class WorstEnd {
  public:
-  // `column` is that of z, `tangent` is t, and `slow` the step at that end.
-  void Include(int column, double tangent, Duration<> step, Duration<> slow);
+  // `tangent` is t, and `slow` the step at that end.
+  void Include(double tangent, Duration<> step, Duration<> slow);
   // What it adds to V.
   double variance() const;
 
  private:
-  struct OfKind {
-    double tangent = 0;
-    double reached = 0;  // ln(s_z / s) / q
-
-    double variance() const { return reached * reached - tangent * tangent; }
-  };
-  OfKind compute_;
-  OfKind network_;
+  double tangent_ = 0;
+  double reached_ = 0;  // ln(s_z / s) / q
 };
 
 }  // namespace stepcast

@@ -528,8 +528,7 @@ template <bool kHeldBack>
     if (!slow.end.IsUntoldTo(asked)) continue;
     if (!matter) matter = ColumnsThatMatter(asked, true);
     if (!(*matter)[static_cast<std::size_t>(slow.end.column)]) continue;
-    worst.Include(slow.end.column, gradient.Dot(slow.along), step,
-                  s.StepTimeAt(slow.values, query, asked));
+    worst.Include(gradient.Dot(slow.along), step, s.StepTimeAt(slow.values, query, asked));
   }
   return variance + worst.variance();
 }

@@ -475,7 +475,7 @@ class Doctor {
     for (const SlowWay& way : model_.slow_ways()) {
       const VectorXd along = others.Along(fit, way.at);
       const Forecast slow = model_.Of(row, nothing, 1, fit.theta + way.sds * along);
-      worst.Include(way.column, forecast.gradient.dot(along), diagnosis->expected,
+      worst.Include(forecast.gradient.dot(along), diagnosis->expected,
                     Seconds(std::exp(slow.log_value)));
     }
     diagnosis->high = beyond(kNinetyPercent * std::hypot(log_sd, std::sqrt(worst.variance())));

@@ -187,7 +187,7 @@ void Forecaster::SetSlowWays() {
     // Times that are too long beside the samples are a cause.
     if (IsWorkloadColumn(end.column)) continue;
     slow_ways_.push_back(
-        {end.column, end.column == kShareColumn ? share : hosts_.Position(end.column), end.sds});
+        {end.column == kShareColumn ? share : hosts_.Position(end.column), end.sds});
   }
 }
 

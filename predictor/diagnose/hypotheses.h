@@ -54,10 +54,9 @@ struct Forecast {
   StepTime<double> parts;    // of a step; the rest of it waits for input
 };
 
-// A pace of the plan that no run has told (model/step/slow_ends.h): its column, its place in theta,
-// and how far from the mean its slow end is, in standard deviations and with their sign.
+// A pace of the plan that no run has told (model/step/slow_ends.h): its place in theta, and how far
+// from the mean its slow end is, in standard deviations and with their sign.
 struct SlowWay {
-  int column = 0;
   Eigen::Index at = 0;
   double sds = 0;
 };
