@@ -389,16 +389,16 @@ Prediction Predictor::Predict(const Plan& plan) const {
                           : has_servers                        ? terms->async.together
                                                                : 0;
   const bool asynchronous = has_servers && TraitsOf(facts.strategy).asynchronous();
-  StepFacts with_input = facts;
-  with_input.input_rate = input_rate;
-  const Duration<> arrival = internal::ArrivalOf(with_input);
+  std::optional<StepFacts> with_input;
+  if (input_rate) with_input.emplace(facts).input_rate = input_rate;
+  const Duration<> arrival = with_input ? internal::ArrivalOf(*with_input) : Duration<>();
   SetQuantiles(facts, answer.micro * workload.straggler_spread(), together,
                asynchronous ? &terms->async : nullptr, arrival, &prediction);
-  if (input_rate) {
+  if (with_input) {
     const WaitingPaces paces = asynchronous ? WaitingPaces(terms->async) : WaitingPaces();
     // Servers are less busy where workers wait.
     const StepTime<double> step =
-        EvaluateStep(with_input, cluster, workload, terms ? &*terms : nullptr);
+        EvaluateStep(*with_input, cluster, workload, terms ? &*terms : nullptr);
     WaitForInput(arrival, paces, step, &prediction);
   }
   prediction.throughput = CountedSamples(plan) / prediction.step_time;
