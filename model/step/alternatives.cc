@@ -23,6 +23,12 @@ double AlternativeReach::VarianceBelow(double variance) const {
   return std::max(variance, below_ * below_);
 }
 
+void AlternativeReaches::Include(Duration<> believed_step, Duration<> believed_compute,
+                                 const StepTime<double>& alternative) {
+  step.Include(believed_step, alternative.total());
+  compute.Include(believed_compute, alternative.compute());
+}
+
 std::vector<PlanParameters> AlternativesOf(const Belief& belief, const Belief::AtHosts& hosts) {
   std::vector<PlanParameters> alternatives;
   for (Eigen::Index k = 0; k < belief.log_alternatives().cols(); ++k) {
@@ -38,9 +44,7 @@ AlternativeReaches ReachesOf(const Belief& belief, const Belief::AtHosts& hosts,
                              const StepFacts& facts, const StepTime<double>& step) {
   AlternativeReaches reaches;
   for (const auto& [cluster, workload] : AlternativesOf(belief, hosts)) {
-    const StepTime<double> alternative = EvaluateStep(facts, cluster, workload);
-    reaches.step.Include(step.total(), alternative.total());
-    reaches.compute.Include(step.compute(), alternative.compute());
+    reaches.Include(step.total(), step.compute(), EvaluateStep(facts, cluster, workload));
   }
   return reaches;
 }

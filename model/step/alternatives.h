@@ -48,6 +48,9 @@ class AlternativeReach {
 struct AlternativeReaches {
   AlternativeReach step;
   AlternativeReach compute;
+
+  void Include(Duration<> believed_step, Duration<> believed_compute,
+               const StepTime<double>& alternative);
 };
 
 // The parameters of a plan that these positions hold back, by each alternative.

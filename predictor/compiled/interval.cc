@@ -417,6 +417,8 @@ struct Staged {
   // interval.
   double Above(const PlanQuery& query, const Gradient& gradient, double variance,
                Duration<> step) const;
+  // How far the alternatives are from what is believed of a plan.
+  AlternativeReaches Reaches(const PlanQuery& query, Duration<> step, Duration<> compute) const;
   // `by_step()` and `by_compute()` are the gradients of the logarithms of the step and its compute;
   // `shown` is the part of the step that is not compute.
   template <class ByStep, class ByCompute>
@@ -533,6 +535,15 @@ template <bool kHeldBack>
   return variance + worst.variance();
 }
 
+[[gnu::noinline]] AlternativeReaches Staged::Reaches(const PlanQuery& query, Duration<> step,
+                                                     Duration<> compute) const {
+  AlternativeReaches reaches;
+  for (const CompiledValues& alternative : t.alternatives) {
+    reaches.Include(step, compute, s.StepAt(alternative, query, asked));
+  }
+  return reaches;
+}
+
 template <class ByStep, class ByCompute>
 void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, Duration<> step,
                          Duration<> compute, const ByStep& by_step, const ByCompute& by_compute,
@@ -560,13 +571,9 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, Duration<> 
   forecast->high = step * factor;
   AlternativeReaches alternatives;
   if (!t.ends.empty() || !t.alternatives.empty()) {
-    double above = Above(query, gradient, by_parameters, step);
-    for (const CompiledValues& alternative : t.alternatives) {
-      const StepTime<double> there = s.StepAt(alternative, query, asked);
-      alternatives.step.Include(step, there.total());
-      alternatives.compute.Include(compute, there.compute());
-    }
-    above = alternatives.step.VarianceAbove(above);
+    alternatives = Reaches(query, step, compute);
+    const double above =
+        alternatives.step.VarianceAbove(Above(query, gradient, by_parameters, step));
     forecast->high = step * NinetyPercentFactor(std::sqrt(above + others));
     factor =
         NinetyPercentFactor(std::sqrt(alternatives.step.VarianceBelow(by_parameters) + others));
