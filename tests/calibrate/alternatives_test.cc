@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 #include "calibrate/calibrate.h"
@@ -53,6 +54,15 @@ Truth HeldBackBy(ClusterParameter pace, double gbit_per_s) {
 
 void AddRepeats(const Plan& plan, int count, Noise* noise, SyntheticProblem* synthetic) {
   for (int i = 0; i < count; ++i) synthetic->Add(kNetwork, plan, kNoise * noise->Next());
+}
+
+// Fitted to few runs on one node and on four.
+Cluster FittedToOneAndFour(Truth truth, std::uint64_t seed) {
+  Noise noise(seed);
+  SyntheticProblem synthetic = ProblemOf(std::move(truth));
+  AddRepeats(Ring(1), 3, &noise, &synthetic);
+  AddRepeats(Ring(4), 5, &noise, &synthetic);
+  return Calibrate(synthetic.problem()).cluster;
 }
 
 struct Held {
@@ -128,11 +138,7 @@ TEST(Alternatives, HoldTheTimesOfOtherBatches) {
 
 // An alternative meets the runs hardly worse than the fit does.
 TEST(Alternatives, MeetTheRuns) {
-  Noise noise(7);
-  SyntheticProblem synthetic = ProblemOf(HeldBackBy(kLinkBandwidth, 5));
-  AddRepeats(Ring(1), 3, &noise, &synthetic);
-  AddRepeats(Ring(4), 5, &noise, &synthetic);
-  const Cluster fitted = Calibrate(synthetic.problem()).cluster;
+  const Cluster fitted = FittedToOneAndFour(HeldBackBy(kLinkBandwidth, 5), 7);
   const Eigen::MatrixXd& alternatives = fitted.calibration->alternatives;
   ASSERT_GT(alternatives.rows(), 0);
   const auto step_of = [&](const Cluster& cluster, const Plan& plan) {
@@ -170,11 +176,7 @@ TEST(Alternatives, EndWithTheQuestion) {
 }
 
 TEST(Alternatives, AreWrittenCutAndForgotten) {
-  Noise noise(11);
-  SyntheticProblem synthetic = ProblemOf(HeldBackBy(kFlowBandwidth, 5));
-  AddRepeats(Ring(1), 3, &noise, &synthetic);
-  AddRepeats(Ring(4), 5, &noise, &synthetic);
-  const Cluster fitted = Calibrate(synthetic.problem()).cluster;
+  const Cluster fitted = FittedToOneAndFour(HeldBackBy(kFlowBandwidth, 5), 11);
   ASSERT_GT(fitted.calibration->alternatives.rows(), 0);
   const Workload network = *FindWorkload(kNetwork);
   const Prediction whole = Predictor(fitted, network, T4()).Predict(Ring(2));
