@@ -39,6 +39,8 @@ struct LinkFacts {
   std::optional<int> nodes_per_switch = {};
 
   bool rdma() const { return transport == Transport::kRdma; }
+  // A stated round trip or loss may hold back the connections over it.
+  bool may_hold_back() const { return rtt || loss.value_or(0) > 0; }
 
   // Calls visit(name in files, pointer to member) for each fact: the one list of them.
   template <class Visit>

@@ -59,10 +59,10 @@ ColumnSet ColumnsThatMatter(const StepFacts& facts, bool own_link) {
   const bool helpers = TraitsOf(facts.strategy).helpers;
   const bool between_nodes = internal::LeavesNode(facts);
   const bool rdma = internal::ExchangeLink(facts)->rdma();
-  const auto holds = [](const LinkFacts& link) { return link.rtt || link.loss.value_or(0) > 0; };
   const bool to_servers = facts.server.HasOwnLink(facts.servers);
   const bool held_back =
-      between_nodes && !rdma && (holds(facts.link) || (to_servers && holds(facts.server_link)));
+      between_nodes && !rdma &&
+      (facts.link.may_hold_back() || (to_servers && facts.server_link.may_hold_back()));
   columns.set();
   set(kLinkColumn, own_link && between_nodes);
   set(kShareColumn, between_nodes && (facts.link.bandwidth || facts.server_link.bandwidth));
@@ -331,8 +331,7 @@ Variables VariablesOf(const StepFacts& facts, const ColumnSet& matter,
     }
     variables.wanted &= workload;
   }
-  const auto holds = [](const LinkFacts& link) { return link.rtt || link.loss.value_or(0) > 0; };
-  variables.held_back = holds(facts.link) || holds(facts.server_link);
+  variables.held_back = facts.link.may_hold_back() || facts.server_link.may_hold_back();
   const bool paths = derivatives == Derivatives::kAll && !internal::Alone(facts);
   const bool servers = UsesServers(facts.strategy) || TraitsOf(facts.strategy).helpers;
   variables.parts = !paths                ? kNodePathPart

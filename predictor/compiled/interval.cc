@@ -611,8 +611,8 @@ STEPCAST_WIDE STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, cons
   if (!alone) {
     const Duration<> whole = Seconds(micro.value);
     // Round trips and losses hold flows back, which start slowly after the silence of all compute.
-    const auto holds = [](const LinkFacts& link) { return link.rtt || link.loss.value_or(0) > 0; };
-    const bool held = holds(f.link) || holds(f.server_link) || GathersUnits(f.shard);
+    const bool held =
+        f.link.may_hold_back() || f.server_link.may_hold_back() || GathersUnits(f.shard);
     if (servers) {
       held ? ByServers<true>(f, parts, whole, backward, &sync)
            : ByServers<false>(f, parts, whole, backward, &sync);
