@@ -33,6 +33,10 @@ OWN = {"fixed_time", "floor_time", "sample_time", "update_time", "compute_slowdo
 # What is relative to tables of the program, which say where its centre is: its width is learnt.
 RELATIVE = {"device_speed"}
 SHARE = "stated_share"
+# What the jobs of a cluster share only nearly (model/step/job_spread.h).
+JOBS_OWN = ["host_contention", "host_bandwidth", "overlap_share"]
+NO_JOBS = {"lab": "its compute is emulated", "deepbench_allreduce": "bare messages",
+           "tc_netem_collectives": "bare messages"}
 # The spread of workers comes in two kinds (Workload::inputs_vary), each with its constants in
 # priors.h: their names, whether the inputs vary, and what physics alone lets expect.
 SPREAD = "straggler_spread"
@@ -114,6 +118,53 @@ def fit(source, label, case, program, specs):
         found.append(dict(zip(FIELDS, (
             source, (label + scope).removeprefix(", "), name, f"{value:.4g}",
             f"{below:.3g}", f"{above:.3g}"))))
+    return found
+
+
+def of_jobs(source):
+    """(label, case) of each job alone, on each cluster where several have exchanged."""
+    if source.name in NO_JOBS:
+        return
+    for label, case in clusters(source):
+        jobs = {}
+        for row in case.fitted:
+            jobs.setdefault(row.columns.get("workload"), []).append(row)
+        jobs = {job: rows for job, rows in jobs.items()
+                if job and any(row.workers > 1 for row in rows)}
+        if len(jobs) > 1:
+            for job, rows in jobs.items():
+                yield label, dataclasses.replace(case, fitted=rows)
+
+
+def between_jobs(values):
+    """Parameter: (clusters, standard deviation of ln(value) between the jobs of one), from (source
+    and label of the cluster, rows of one job) of of_jobs(). Each cluster has a centre of its own,
+    of which nothing is known; what few jobs leave open of the spread counts in its mean square."""
+    x = np.linspace(-14, 8, 1100)  # ln(value)
+    off = x - x[:, None]
+    spreads = np.geomspace(0.03, 3, 80)
+    found = {}
+    for name in JOBS_OWN:
+        laws = {}
+        for cluster, rows in values:
+            for row in rows:
+                if row["parameter"] != name:
+                    continue
+                from_value = x - math.log(float(row["value"]))
+                sd = np.where(from_value < 0, float(row["log_sd_below"]),
+                              float(row["log_sd_above"]))
+                laws.setdefault(cluster, []).append(np.exp(-0.5 * (from_value / sd)**2))
+        laws = {cluster: np.array(of).T for cluster, of in laws.items() if len(of) > 1}
+
+        if not laws:
+            continue
+        likelihoods = []
+        for spread in spreads:
+            between = np.exp(-0.5 * (off / spread)**2) / spread
+            likelihoods.append(sum(math.log(np.prod(between @ of, axis=1).sum())
+                                   for of in laws.values()))
+        weights = np.exp(np.array(likelihoods) - max(likelihoods))
+        found[name] = sorted(laws), math.sqrt(np.average(spreads**2, weights=weights))
     return found
 
 
