@@ -26,6 +26,7 @@
 #include "model/step/answer.h"
 #include "model/step/belief.h"
 #include "model/step/discrepancy.h"
+#include "model/step/job_spread.h"
 #include "model/step/parameter_specs.h"
 #include "model/step/plan_key.h"
 #include "model/step/workload_counts.h"
@@ -82,7 +83,7 @@ struct CheckedPlan {
   std::vector<int> links;         // indices of the links that its named hosts have
   std::vector<int> slowdowns;     // and of their compute
   double scatter = 0;             // s
-  double discrepancy = 0;         // D
+  double discrepancy = 0;         // (D^2 + J^2)^(1/2)
   std::vector<double> log_steps;  // ln(s), as measured
 
   void SetScatter(double fitted, const PlanState& state) {
@@ -491,7 +492,12 @@ void DriftCheck::AddPlans() {
       set_model();
       const PlanState state = Answer(plan, values_);
       plans_.push_back(std::move(plan));
-      plans_.back().SetScatter(fitted_, state);
+      CheckedPlan& added = plans_.back();
+      added.SetScatter(fitted_, state);
+      added.discrepancy =
+          std::hypot(added.discrepancy,
+                     std::sqrt(JobVariance(added.model.facts(), state.answer.log_step_gradient,
+                                           range, range.BatchesOf(checked.scope))));
       calibrated_.push_back(state);
     }
     plans_[it->second].log_steps.push_back(std::log(run.step_time.in(kSeconds)));

@@ -10,13 +10,14 @@
 //        independent of all that was fitted
 //   g_p  derivatives of ln(predicted) by them
 //   u_p  how far the formula is off for this plan, the same in all its runs:
-//        variance (1 - w) s^2 + D^2
+//        variance (1 - w) s^2 + D^2 + J^2
 //   e_i  scatter of one run: t-distributed with 4 degrees of freedom, scale w^(1/2) s
 //   s    scatter of one such step around the calibrated model (data/record/scatter.h), times
 //        (N / (N - q))^(1/2), because the fit to N runs took q degrees of freedom from them;
 //        N counts kScatterRuns more, as those that the scatter was estimated with
 //   q    sum over the calibrated parameters of 1 - (standard error / that of the prior)^2
 //   D    discrepancy of the plan beyond the calibrated range (model/step/discrepancy.h)
+//   J    what its job may differ by from those of the calibration (model/step/job_spread.h)
 //   w    share of repeats in s^2, by the calibration's repeat_log_sd; else
 //        1 - kSharedByRepeats (model/statistics/scatter.h)
 //

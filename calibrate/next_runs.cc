@@ -10,6 +10,7 @@
 #include "data/plan/check.h"
 #include "model/step/answer.h"
 #include "model/step/discrepancy.h"
+#include "model/step/job_spread.h"
 #include "model/step/slow_ends.h"
 
 namespace stepcast {
@@ -65,9 +66,15 @@ class Goal {
     const double stated = answer_.log_step_gradient[kShareColumn] *
                           belief.StatedShareLogSd(model_.facts(), hosts_.link);
     const double all = gradient_.dot(belief.log_covariance() * gradient_) + Square(stated) +
-                       Square(scatter_) + Square(DiscrepancyOf(plan_, range, belief.scope()));
+                       Square(scatter_) + Beyond(range, belief.scope());
     return {all, all + VarianceOfSlowEnds(belief, hosts_, model_.facts(), answer_.log_step_gradient,
                                           answer_.step.total())};
+  }
+
+  // What runs of this range leave of the formula's own errors, and of what a job differs by.
+  double Beyond(const CalibratedRange& range, const std::string& scope) const {
+    return Square(DiscrepancyOf(plan_, range, scope)) +
+           JobVariance(model_.facts(), answer_.log_step_gradient, range, range.BatchesOf(scope));
   }
 
  private:
@@ -147,9 +154,8 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
       const Eigen::VectorXd product = covariance * c.answer.gradient;
       const double known =
           Square(goal.gradient().dot(product)) / (c.answer.gradient.dot(product) + noise(c));
-      const double nearer =
-          Square(DiscrepancyOf(target, measured, scope)) -
-          Square(DiscrepancyOf(target, Extended(measured, model.cluster(), c.plan, scope), scope));
+      const double nearer = goal.Beyond(measured, scope) -
+                            goal.Beyond(Extended(measured, model.cluster(), c.plan, scope), scope);
       gains.push_back(known + nearer);
     }
     if (gains.empty()) break;

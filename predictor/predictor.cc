@@ -35,6 +35,7 @@
 #include "model/step/belief.h"
 #include "model/step/believed_model.h"
 #include "model/step/discrepancy.h"
+#include "model/step/job_spread.h"
 #include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
 #include "model/step/slow_ends.h"
@@ -331,12 +332,17 @@ void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const Plan
   const Duration<> shown = step.exposed() + step.straggler_wait;
   // How much worse the profile knows this batch than the one that the parameters stand for.
   const double profile_log_sd = profile_ ? profile_->ExtraLogSd(answer.batch) : 0;
-  prediction->parameter_log_sd = active.LogSd(answer.log_step_gradient, *belief_);
+  static const CalibratedRange kNothing;
+  const CalibratedRange& range = cluster_.calibration ? cluster_.calibration->range : kNothing;
+  const auto by_parameters = [&](const PlanGradient& gradient) {
+    const double log_sd = active.LogSd(gradient, *belief_);
+    return log_sd * log_sd + JobVariance(facts, gradient, range, calibrated_batches_);
+  };
+  const double variance = by_parameters(answer.log_step_gradient);
+  prediction->parameter_log_sd = std::sqrt(variance);
   prediction->scatter_log_sd = belief_->ScatterOf(facts, shown / prediction->step_time);
-  prediction->discrepancy_log_sd = std::hypot(
-      profile_log_sd, cluster_.calibration
-                          ? Discrepancy(plan, cluster_.calibration->range, calibrated_batches_)
-                          : Discrepancy(plan, {}, calibrated_batches_));
+  prediction->discrepancy_log_sd =
+      std::hypot(profile_log_sd, Discrepancy(plan, range, calibrated_batches_));
   prediction->log_sd = std::hypot(prediction->parameter_log_sd, prediction->scatter_log_sd,
                                   prediction->discrepancy_log_sd);
   const AlternativeReaches alternatives = ReachesOf(*belief_, active.hosts, facts, step);
@@ -344,7 +350,6 @@ void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const Plan
     return NinetyPercentFactor(
         std::hypot(std::sqrt(parameter_variance), scatter_log_sd, prediction->discrepancy_log_sd));
   };
-  const double variance = prediction->parameter_log_sd * prediction->parameter_log_sd;
   const double at_ends = VarianceOfSlowEnds(*belief_, active.hosts, facts, answer.log_step_gradient,
                                             prediction->step_time);
   prediction->high =
@@ -352,8 +357,8 @@ void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const Plan
       factor(alternatives.step.VarianceAbove(variance + at_ends), prediction->scatter_log_sd);
   // However little is known of the network, no step is shorter than its compute, nor that than at
   // the device's peak.
-  const double compute_log_sd = active.LogSd(answer.log_compute_gradient, *belief_);
-  const double of_compute = alternatives.compute.VarianceBelow(compute_log_sd * compute_log_sd);
+  const double of_compute =
+      alternatives.compute.VarianceBelow(by_parameters(answer.log_compute_gradient));
   const double below = alternatives.step.VarianceBelow(variance);
   prediction->low = Max(Max(prediction->step_time / factor(below, prediction->scatter_log_sd),
                             step.compute() / factor(of_compute, belief_->ScatterAt(0))),

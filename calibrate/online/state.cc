@@ -11,6 +11,7 @@
 #include "data/units/shortest.h"
 #include "model/memory/fitted.h"
 #include "model/step/discrepancy.h"
+#include "model/step/job_spread.h"
 #include "model/step/priors.h"
 
 namespace stepcast {
@@ -545,10 +546,14 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   ObservedPlan& observed = plans[at];
   Slopes(answer, at_hosts, log_values, &scratch);
   const double of_parameters = Variance(scratch);
-  const double beyond = Discrepancy(plan, range, range.BatchesOf(scope()));
+  const std::optional<CalibratedRange::BatchRange> batches = range.BatchesOf(scope());
+  const double beyond = Discrepancy(plan, range, batches);
+  const double of_job =
+      JobVariance(observed.model.facts(), answer.log_step_gradient, range, batches);
   const double of_step = start.belief().ScatterOf(observed.model.facts(), answer.sync_share) *
                          (scatter / start_scatter);
-  said.surprise = said.log_ratio / std::sqrt(of_parameters + of_step * of_step + beyond * beyond);
+  said.surprise =
+      said.log_ratio / std::sqrt(of_parameters + of_step * of_step + beyond * beyond + of_job);
   // And once more, as far as the formula is off for this plan: what its rows have in common.
   const double variance = scatter * scatter;
   const double common = kSharedByRepeats * variance;

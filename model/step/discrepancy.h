@@ -7,7 +7,6 @@
 //   N, w   nodes and workers of the plan; g devices in use on its fullest node; b local batch,
 //          each of the two where slow nodes take other samples
 //   _max   the most of the fitted runs; b_min, b_max of those of the workload
-//          l(w/w_max) grows by 3/4 of what the workload's own runs have fewer workers than others
 //   delta  kDiscrepancyPerDoubling                                                              [1]
 //
 // A fit makes a formula right where the runs are, and parameters uncertain where they are not; that
@@ -17,7 +16,8 @@
 // Where nothing was measured the range is one device on one node.
 //
 // Note that D is exactly 0 within the range, and never falls with the distance from it. What a
-// network between nodes may do that no run has used is not its matter: slow_ends.h.
+// network between nodes may do that no run has used is not its matter (slow_ends.h), nor what a job
+// differs by from those that were measured (job_spread.h).
 //
 // Source: Kennedy and O'Hagan, J. R. Stat. Soc. B 63 (2001) (discrepancy beside parameters). delta:
 // the value at which intervals of nine in ten hold about as many of the steps of public sources
@@ -36,10 +36,6 @@
 namespace stepcast {
 
 inline constexpr double kDiscrepancyPerDoubling = 0.04;
-// Share of a step's scaling that is the workload's own: how its workers spread, when its gradients
-// are ready, and what its exchange reaches of the network that other workloads have shown. With a
-// half, intervals of new jobs held 71 and 88 per cent of the steps of the two largest sources.
-inline constexpr double kOwnShare = 0.75;
 
 // The sizes of a plan that decide its distance from the range.
 struct PlanSize {
@@ -60,10 +56,7 @@ inline double DoublingsBeyond(const PlanSize& plan, const CalibratedRange& range
   double squares = 0;
   const auto add = [&](double doublings) { squares += doublings * doublings; };
   add(beyond(plan.nodes, range.max_nodes));
-  const double workers = beyond(plan.workers, range.max_workers);
-  const double own =
-      batches && batches->max_workers > 0 ? beyond(plan.workers, batches->max_workers) : workers;
-  add(workers + kOwnShare * std::max(0.0, own - workers));
+  add(beyond(plan.workers, range.max_workers));
   add(beyond(plan.devices_per_node, range.max_devices_per_node));
   if (batches) {
     add(beyond(plan.largest_batch, batches->max));

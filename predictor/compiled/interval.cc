@@ -12,6 +12,7 @@
 #include "model/step/alternatives.h"
 #include "model/step/answer.h"
 #include "model/step/discrepancy.h"
+#include "model/step/job_spread.h"
 #include "model/step/slow_ends.h"
 #include "predictor/arrival.h"
 #include "predictor/compiled/compiled.h"
@@ -560,7 +561,8 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, Duration<> 
   const double share_log_sd = s.belief.StatedShareLogSd(f, t.link);
   const auto variance = [&](const Gradient& by) {
     const double by_share = by[kShareColumn] * share_log_sd;
-    return std::max(0.0, t.covariance.Of(by)) + by_share * by_share;
+    return std::max(0.0, t.covariance.Of(by)) + by_share * by_share +
+           JobVariance(f, by, s.range, s.batches);
   };
   const Gradient gradient = by_step();
   const double by_parameters = variance(gradient);

@@ -10,6 +10,7 @@
 #include "model/exchange/synchronisation.h"
 #include "model/network/hop.h"
 #include "model/step/discrepancy.h"
+#include "model/step/job_spread.h"
 #include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
 #include "model/step/slow_ends.h"
@@ -286,9 +287,11 @@ Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hy
   Forecast forecast;
   forecast.log_value = answer.log_step;
   forecast.parts = answer.step;
+  const CalibratedRange& range = calibration ? calibration->range : none;
+  const auto& batches = predictor_.calibrated_batches();
   forecast.log_sd = step_log_sd_.value_or(std::hypot(
-      predictor_.belief().ScatterOf(facts, answer.sync_share),
-      Discrepancy(plan, calibration ? calibration->range : none, predictor_.calibrated_batches())));
+      predictor_.belief().ScatterOf(facts, answer.sync_share), Discrepancy(plan, range, batches),
+      std::sqrt(JobVariance(facts, answer.log_step_gradient, range, batches))));
   forecast.gradient.resize(mean_.size());
   forecast.gradient << predictor_.belief().ByPosition(answer.log_step_gradient, hosts_),
       answer.log_step_gradient[kShareColumn];

@@ -19,6 +19,7 @@
 #include "data/values/workload_scope.h"
 #include "model/statistics/normal.h"
 #include "model/step/discrepancy.h"
+#include "model/step/job_spread.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/wide_csv.h"
@@ -165,13 +166,11 @@ std::string ScopeOfResnet() { return WorkloadScope(*FindWorkload("resnet50"), kS
 double Variance(const BelievedModel& model, const Plan& target, const Eigen::MatrixXd& covariance,
                 const CalibratedRange& range) {
   const BelievedModel::Answer goal = model.Evaluate(target);
-  const auto batches = range.local_batch.find(ScopeOfResnet());
+  const std::optional<CalibratedRange::BatchRange> batches = range.BatchesOf(ScopeOfResnet());
   return goal.gradient.dot(covariance * goal.gradient) +
          std::pow(model.belief().ScatterAt(goal.sync_share), 2) +
-         std::pow(Discrepancy(target, range,
-                              batches == range.local_batch.end() ? std::nullopt
-                                                                 : std::optional(batches->second)),
-                  2);
+         std::pow(Discrepancy(target, range, batches), 2) +
+         JobVariance(model.Facts(target), goal.gradient, range, batches);
 }
 
 TEST(NextRuns, ExpectsWhatTheFormulaSays) {

@@ -155,25 +155,5 @@ RC_GTEST_PROP(DiscrepancyProperty, DirectionsAddInSquares, ()) {
   RC_ASSERT(std::abs(square(Measured(), kBatches) - sum) <= 1e-12 * (1 + sum));
 }
 
-// What other workloads have shown of the network is a quarter of what a step's scaling depends on.
-TEST(Discrepancy, AWorkloadThatRanOnFewWorkersIsLessCertainThanTheCluster) {
-  CalibratedRange range;
-  range.max_nodes = range.max_workers = 16;
-  range.max_devices_per_node = 1;
-  Plan plan;
-  plan.placement = Placement(16, 1);
-  plan.local_batch = 32;
-  EXPECT_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 16}), 0);
-  EXPECT_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 0}), 0) << "not known";
-  EXPECT_DOUBLE_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 1}), 3) << "3/4 of four";
-  plan.placement = Placement(8, 1);
-  EXPECT_DOUBLE_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 1}), 2.25);
-  // Beyond both: two doublings of the cluster, and 3/4 of the two that others have shown more.
-  range.max_devices_per_node = 4;
-  plan.placement = Placement(16, 4);
-  EXPECT_DOUBLE_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 4}), 2 + 0.75 * 2);
-  EXPECT_DOUBLE_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 16}), 2);
-}
-
 }  // namespace
 }  // namespace stepcast

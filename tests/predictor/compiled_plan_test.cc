@@ -29,6 +29,7 @@
 #include "model/memory/memory.h"
 #include "model/statistics/normal.h"
 #include "model/step/belief.h"
+#include "model/step/job_spread.h"
 #include "predictor/search/allocations.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/hot_path/random_plans.h"
@@ -129,7 +130,10 @@ std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& 
         sum += g[i] * g[j] * belief.log_covariance()(index[i], index[j]);
       }
     }
-    return std::max(0.0, sum);
+    const std::optional<Calibration>& calibration = predictor.cluster().calibration;
+    return std::max(0.0, sum) + JobVariance(facts, g,
+                                            calibration ? calibration->range : CalibratedRange(),
+                                            predictor.calibrated_batches());
   };
   const double beyond = prediction.discrepancy_log_sd;
   const double log_sd =
