@@ -195,6 +195,9 @@ void AddLinks(const CalibrationProblem& problem, const Calibration& calibration,
   const Cluster& cluster = problem.cluster;
   const auto below = FindLinksBelowStated(calibration, cluster, problem.runs);
   bool surely_below = false;
+  // A library that finds no RDMA falls back to sockets, and says so in its log alone.
+  const std::string other_transport =
+      cluster.link.rdma() ? "; or does TCP carry these exchanges, where the file says rdma?" : "";
   const std::string name(kClusterParameterSpecs[kLinkBandwidth].name);
   for (const ParameterEstimate& p : calibration.parameters) {
     if (p.name != name || !IsStated(cluster, p)) continue;
@@ -207,13 +210,14 @@ void AddLinks(const CalibrationProblem& problem, const Calibration& calibration,
     }
     caveats->push_back(name + " of " + p.scope + " is " + ValueText(p.value, p.unit) +
                        ", where the cluster file says " + NumberText(p.prior_value) +
-                       (slower ? ": look at the cable, the port and who else uses it"
-                               : ": no link is faster than its port"));
+                       (slower
+                            ? ": look at the cable, the port and who else uses it" + other_transport
+                            : ": no link is faster than its port"));
   }
   if (surely_below) {
     caveats->push_back(name + " of all hosts that the runs tell of is " + RateText(below->fastest) +
                        " or less, where the cluster file says " + RateText(below->stated) +
-                       ": is that the rate of these links?");
+                       ": is that the rate of these links?" + other_transport);
   }
 }
 

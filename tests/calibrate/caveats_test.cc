@@ -222,9 +222,11 @@ TEST(Caveats, WhatIsAJobsOrAHostsOwnMayBeAnything) {
 // Two hosts at 5 of 50 Gbit/s: each is told of, but where no run is without them it is the rate
 // that the cluster file says.
 TEST(Caveats, LinksThatAreAllSlowerThanStatedAreToldTogether) {
-  const auto links = [](const std::vector<std::string>& hosts) {
+  std::optional<Transport> transport;
+  const auto links = [&](const std::vector<std::string>& hosts) {
     return After([&](Case* its) {
       its->problem.cluster.link.bandwidth = GigabitsPerSecond(50.0);
+      its->problem.cluster.link.transport = transport;
       for (stepcast::Run& run : its->problem.runs) {
         if (run.plan.nodes() > 1) run.plan.hosts = hosts;
       }
@@ -255,6 +257,11 @@ TEST(Caveats, LinksThatAreAllSlowerThanStatedAreToldTogether) {
   EXPECT_EQ(links({"n1", "n2", "n3"}),
             Sentences({"link_bandwidth of all hosts that the runs tell of is 5.5 Gbit/s or less, "
                        "where the cluster file says 50 Gbit/s: is that the rate of these links?"}));
+  transport = Transport::kRdma;
+  const std::string fallen_back = "; or does TCP carry these exchanges, where the file says rdma?";
+  EXPECT_EQ(links({"n3", "n4", "n5"}),
+            Sentences({"link_bandwidth of hosts n1" + (each + fallen_back),
+                       "link_bandwidth of hosts n2" + (each + fallen_back)}));
 }
 
 // Whoever fixes a value at the edge of its range knows that it is there.
