@@ -497,7 +497,7 @@ void DriftCheck::AddPlans() {
       added.discrepancy =
           std::hypot(added.discrepancy,
                      std::sqrt(JobVariance(added.model.facts(), state.answer.log_step_gradient,
-                                           range, range.BatchesOf(checked.scope))));
+                                           OtherJobs(range, range.BatchesOf(checked.scope)))));
       calibrated_.push_back(state);
     }
     plans_[it->second].log_steps.push_back(std::log(run.step_time.in(kSeconds)));

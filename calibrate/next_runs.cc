@@ -74,7 +74,8 @@ class Goal {
   // What runs of this range leave of the formula's own errors, and of what a job differs by.
   double Beyond(const CalibratedRange& range, const std::string& scope) const {
     return Square(DiscrepancyOf(plan_, range, scope)) +
-           JobVariance(model_.facts(), answer_.log_step_gradient, range, range.BatchesOf(scope));
+           JobVariance(model_.facts(), answer_.log_step_gradient,
+                       OtherJobs(range, range.BatchesOf(scope)));
   }
 
  private:

@@ -334,9 +334,10 @@ void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const Plan
   const double profile_log_sd = profile_ ? profile_->ExtraLogSd(answer.batch) : 0;
   static const CalibratedRange kNothing;
   const CalibratedRange& range = cluster_.calibration ? cluster_.calibration->range : kNothing;
+  const OtherJobs other_jobs(range, calibrated_batches_);
   const auto by_parameters = [&](const PlanGradient& gradient) {
     const double log_sd = active.LogSd(gradient, *belief_);
-    return log_sd * log_sd + JobVariance(facts, gradient, range, calibrated_batches_);
+    return log_sd * log_sd + JobVariance(facts, gradient, other_jobs);
   };
   const double variance = by_parameters(answer.log_step_gradient);
   prediction->parameter_log_sd = std::sqrt(variance);

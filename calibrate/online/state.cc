@@ -549,7 +549,7 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   const std::optional<CalibratedRange::BatchRange> batches = range.BatchesOf(scope());
   const double beyond = Discrepancy(plan, range, batches);
   const double of_job =
-      JobVariance(observed.model.facts(), answer.log_step_gradient, range, batches);
+      JobVariance(observed.model.facts(), answer.log_step_gradient, OtherJobs(range, batches));
   const double of_step = start.belief().ScatterOf(observed.model.facts(), answer.sync_share) *
                          (scatter / start_scatter);
   said.surprise =

@@ -262,6 +262,7 @@ CompiledState::CompiledState(const Predictor& predictor, const Plan& compiled_pl
   facts.buckets = Borrowed(buckets);
   facts.held_buckets = nullptr;
   if (predictor.cluster().calibration) range = predictor.cluster().calibration->range;
+  other_jobs = OtherJobs(range, batches);
   for (int b = 0; profile && b <= kTabledBatches; ++b) {
     shape.push_back(profile->ShapeAt(std::max(b, 1)));
     profile_log_sd.push_back(profile->ExtraLogSd(std::max(b, 1)));

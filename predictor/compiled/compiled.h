@@ -13,6 +13,7 @@
 #include "model/exchange/library_choice.h"
 #include "model/memory/memory.h"
 #include "model/step/belief.h"
+#include "model/step/job_spread.h"
 #include "model/step/recomputation.h"
 #include "model/step/step.h"
 #include "predictor/compiled/exchange.h"
@@ -63,6 +64,7 @@ struct CompiledState : CompiledValues {
   std::shared_ptr<const IntervalTables> intervals;
   CalibratedRange range;
   std::optional<CalibratedRange::BatchRange> batches;
+  OtherJobs other_jobs;
 
   ModelMemory model_memory;
   std::optional<DataSize<>> memory_available;

@@ -562,7 +562,7 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, Duration<> 
   const auto variance = [&](const Gradient& by) {
     const double by_share = by[kShareColumn] * share_log_sd;
     return std::max(0.0, t.covariance.Of(by)) + by_share * by_share +
-           JobVariance(f, by, s.range, s.batches);
+           JobVariance(f, by, s.other_jobs);
   };
   const Gradient gradient = by_step();
   const double by_parameters = variance(gradient);

@@ -291,7 +291,7 @@ Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hy
   const auto& batches = predictor_.calibrated_batches();
   forecast.log_sd = step_log_sd_.value_or(std::hypot(
       predictor_.belief().ScatterOf(facts, answer.sync_share), Discrepancy(plan, range, batches),
-      std::sqrt(JobVariance(facts, answer.log_step_gradient, range, batches))));
+      std::sqrt(JobVariance(facts, answer.log_step_gradient, OtherJobs(range, batches)))));
   forecast.gradient.resize(mean_.size());
   forecast.gradient << predictor_.belief().ByPosition(answer.log_step_gradient, hosts_),
       answer.log_step_gradient[kShareColumn];

@@ -170,7 +170,7 @@ double Variance(const BelievedModel& model, const Plan& target, const Eigen::Mat
   return goal.gradient.dot(covariance * goal.gradient) +
          std::pow(model.belief().ScatterAt(goal.sync_share), 2) +
          std::pow(Discrepancy(target, range, batches), 2) +
-         JobVariance(model.Facts(target), goal.gradient, range, batches);
+         JobVariance(model.Facts(target), goal.gradient, OtherJobs(range, batches));
 }
 
 TEST(NextRuns, ExpectsWhatTheFormulaSays) {

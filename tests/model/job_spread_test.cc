@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 
 #include "model/step/answer.h"
 #include "tests/model/support.h"
@@ -16,9 +17,11 @@ namespace {
 
 using Batches = CalibratedRange::BatchRange;
 
-CalibratedRange UpTo(int workers) {
+// Of so many other jobs, each with as many workers.
+CalibratedRange UpTo(int workers, int jobs = 1) {
   CalibratedRange range;
   range.max_workers = workers;
+  for (int i = 0; i < jobs; ++i) range.local_batch[std::to_string(i)] = {16, 64, workers};
   return range;
 }
 
@@ -41,16 +44,26 @@ PlanGradient Elasticities() {
 }
 
 double Variance(int workers, const CalibratedRange& range, const std::optional<Batches>& own) {
-  return JobVariance(Of(workers), Elasticities(), range, own);
+  return JobVariance(Of(workers), Elasticities(), OtherJobs(range, own));
 }
 
 TEST(JobSpread, IsThatOfWhatJobsShareNearly) {
-  const double whole = std::pow(0.9 * 0.05, 2) + std::pow(0.25 * 0.3, 2) + std::pow(0.32 * 0.2, 2);
-  EXPECT_DOUBLE_EQ(Variance(16, UpTo(16), std::nullopt), whole) << "of no run";
-  EXPECT_DOUBLE_EQ(Variance(16, UpTo(16), OwnUpTo(1)), whole);
-  EXPECT_DOUBLE_EQ(Variance(2, UpTo(16), OwnUpTo(1)), whole) << "however few workers";
-  EXPECT_DOUBLE_EQ(Variance(16, UpTo(16), OwnUpTo(4)), whole / 2) << "two doublings of four";
-  EXPECT_DOUBLE_EQ(Variance(64, UpTo(16), OwnUpTo(4)), whole / 2) << "nobody has shown more";
+  const double one = std::pow(0.9 * 0.05, 2) + std::pow(0.25 * 0.3, 2) + std::pow(0.32 * 0.2, 2);
+  EXPECT_DOUBLE_EQ(Variance(16, UpTo(16), std::nullopt), 2 * one) << "two differ from each other";
+  EXPECT_DOUBLE_EQ(Variance(16, UpTo(16, 4), std::nullopt), 1.25 * one) << "from the mean of four";
+  EXPECT_DOUBLE_EQ(Variance(16, UpTo(16), OwnUpTo(1)), 2 * one) << "alone";
+  EXPECT_DOUBLE_EQ(Variance(2, UpTo(16), OwnUpTo(1)), 2 * one) << "however few workers";
+  EXPECT_DOUBLE_EQ(Variance(16, UpTo(16), OwnUpTo(4)), one) << "two doublings of four";
+  EXPECT_DOUBLE_EQ(Variance(64, UpTo(16), OwnUpTo(4)), one) << "nobody has shown more";
+}
+
+TEST(JobSpread, IsOfJobsThatHaveShownMore) {
+  CalibratedRange range = UpTo(16);
+  range.local_batch["small"] = {1, 1, 4};
+  EXPECT_EQ(Variance(16, range, OwnUpTo(4)), Variance(16, UpTo(16), OwnUpTo(4)));
+  EXPECT_LT(Variance(16, range, OwnUpTo(2)), Variance(16, UpTo(16), OwnUpTo(2)));
+  CalibratedRange messages = UpTo(16, 0);
+  EXPECT_EQ(Variance(16, messages, std::nullopt), 0);
 }
 
 TEST(JobSpread, IsNothingWhereNoOtherJobHasShownMore) {
@@ -63,7 +76,7 @@ TEST(JobSpread, IsNothingWhereNoOtherJobHasShownMore) {
   EXPECT_EQ(Variance(16, UpTo(16), OwnUpTo(0)), 0) << "the file does not say";
   StepFacts messages = Of(16);
   messages.has_compute = false;
-  EXPECT_EQ(JobVariance(messages, Elasticities(), UpTo(16), std::nullopt), 0);
+  EXPECT_EQ(JobVariance(messages, Elasticities(), OtherJobs(UpTo(16), std::nullopt)), 0);
 }
 
 RC_GTEST_PROP(JobSpreadProperty, FallsWithTheWorkersOfOwnRuns, ()) {

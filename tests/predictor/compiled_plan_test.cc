@@ -131,9 +131,9 @@ std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& 
       }
     }
     const std::optional<Calibration>& calibration = predictor.cluster().calibration;
-    return std::max(0.0, sum) + JobVariance(facts, g,
-                                            calibration ? calibration->range : CalibratedRange(),
-                                            predictor.calibrated_batches());
+    const OtherJobs jobs(calibration ? calibration->range : CalibratedRange(),
+                         predictor.calibrated_batches());
+    return std::max(0.0, sum) + JobVariance(facts, g, jobs);
   };
   const double beyond = prediction.discrepancy_log_sd;
   const double log_sd =
