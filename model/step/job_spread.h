@@ -22,7 +22,7 @@
 //
 // Source: s_k are what the jobs of AdaptDL, Sia, HKBU and TensorFlow's of 2017 differ by within
 // their clusters, each fitted alone (tools/learn_priors --jobs-apart, which prints 0.89, 0.25 and
-// 0.32). With them instead of a charge by the distance alone, intervals hold 83 to 100 per cent of
+// 0.32). With them instead of a charge by the distance alone, intervals hold 87 to 100 per cent of
 // the steps of seven sources' new jobs, before 77 to 100 (docs/reference/sources.md).
 #ifndef STEPCAST_MODEL_STEP_JOB_SPREAD_H_
 #define STEPCAST_MODEL_STEP_JOB_SPREAD_H_
