@@ -38,7 +38,7 @@
 namespace stepcast {
 
 struct JobSpread {
-  ClusterParameter of;
+  ClusterParameter of{};
   double log_sd = 0;
 };
 inline constexpr JobSpread kJobSpreads[] = {
